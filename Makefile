@@ -1,0 +1,62 @@
+# pyidem: two commands matter, `make demo` and `make test`. Everything runs in .venv, made on demand.
+# Paths are relative throughout, so that the checkout may lie in a path with spaces.
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format sql freeze revision wheel bench clean
+
+help: ## show this list
+	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/demo.stamp ## run the demonstration on an embedded server, e.g. ARGS="--operations 5000 --seed 7"
+	@$(PY) -m pyidem.demo $(ARGS)
+
+test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k reserve"
+	@$(PY) -m tests.support.provision
+	@$(PY) -m pytest $(ARGS)
+
+check: $(VENV)/dev.stamp ## format, lint, types, SQL analysis, and whether generated files are current
+	@$(PY) -m tests.support.provision
+	@$(PY) -m tests.check $(ARGS)
+
+format: $(VENV)/dev.stamp ## put Python files into their standard form
+	@$(PY) -m ruff check --fix-only --quiet .
+	@$(PY) -m ruff format .
+
+sql: $(VENV)/dev.stamp ## build one plain SQL file for other migration tools
+	@$(PY) migrations/freeze.py sql $(ARGS)
+
+freeze: $(VENV)/dev.stamp ## write sql/ into the frozen text of the newest migration
+	@$(PY) migrations/freeze.py freeze $(ARGS)
+
+revision: $(VENV)/dev.stamp ## start a migration from the changes in sql/: m="what changes"
+	@$(PY) migrations/freeze.py revision "$(m)"
+
+wheel: $(VENV)/dev.stamp ## build the wheel and the source archive in dist/
+	@$(PY) -m build --outdir dist .
+
+bench: ## measure (no benchmarks exist yet)
+	@echo "There are no benchmarks yet."
+
+clean: ## remove .venv, dist and caches
+	@rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# One stamp for each set of extras; a changed pyproject.toml installs again.
+$(VENV)/demo.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: pyproject.toml | $(PY)
+	@echo "Installing the $* packages into $(VENV) (the first time takes a minute)"
+	@$(PIP) install --editable '.[$*]'
+	@touch $@
+
+$(PY):
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "pyidem needs Python 3.11 or newer as $(PYTHON); name another one with PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments. On Debian: apt-get install python3-venv" >&2; exit 1; }
+	@"$(PYTHON)" -m venv $(VENV)
