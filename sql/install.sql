@@ -12,18 +12,75 @@ begin;
 \ir schemas.sql
 
 -- types
+\ir types/reservation.sql
 
 -- tables
+\ir tables/policy.sql
+\ir tables/reservation.sql
+\ir tables/unfinished.sql
+\ir tables/secret.sql
+\ir tables/testing.sql
 
 -- private
+\ir private/caller.sql
+\ir private/testing_enabled.sql
+\ir private/clock.sql
+\ir private/single_transaction.sql
+\ir private/commit_durably.sql
+\ir private/exact_interval.sql
+\ir private/check_interval.sql
+\ir private/check_mode.sql
+\ir private/check_key.sql
+\ir private/check_fields.sql
+\ir private/check_headers.sql
+\ir private/keyed_hash.sql
+\ir private/derive_key.sql
+\ir private/lock_id.sql
+\ir private/owned_here.sql
+\ir private/real_expiry.sql
+\ir private/phase.sql
+\ir private/policy_of.sql
+\ir private/refuse_policy.sql
+\ir private/retry_after.sql
+\ir private/mismatched_fields.sql
+\ir private/begin_leased.sql
+\ir private/note_leased.sql
+\ir private/defer_check.sql
+\ir private/require_completion.sql
+\ir private/judge.sql
+\ir private/renew_lease.sql
+\ir private/take_over.sql
+\ir private/replace_expired.sql
+\ir private/started.sql
+\ir private/reserve_existing.sql
+\ir private/refuse_owner_call.sql
+\ir private/hold.sql
+\ir private/check_policy.sql
+\ir private/retire_policy.sql
+\ir private/revive_policy.sql
+\ir private/grant_calls.sql
 
 -- core
+\ir core/downstream_key.sql
+\ir core/reserve.sql
+\ir core/complete.sql
+\ir core/release.sql
+\ir core/defer.sql
+\ir core/extend.sql
+\ir core/lookup.sql
 
 -- operation
+\ir operation/version.sql
+\ir operation/enable_testing.sql
+\ir operation/disable_testing.sql
+\ir operation/grant_client.sql
 
 -- views
+\ir views/policies.sql
+\ir views/keys.sql
 
--- grants
+-- data
+\ir policies.sql
 
 \ir stamp.sql
 

@@ -1,0 +1,62 @@
+-- One compare-and-set. It may wait for the row (a takeover, another completion); the conditions are then checked
+-- again on the newest version, so a stale token changes nothing.
+create or replace function idem.complete(
+    scope text,
+    key text,
+    token uuid,
+    status int default null,
+    headers jsonb default null,
+    body bytea default null
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    was_leased boolean;
+begin
+    if complete.headers is not null then
+        perform idem_private.check_headers(complete.headers);
+    end if;
+
+    update idem_private.reservation as r
+    set
+        completed_at = idem_private.clock(),
+        status = complete.status,
+        headers = complete.headers,
+        body = complete.body
+    where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
+        and r.completed_at is null and r.released_at is null
+        and (
+            not r.leased
+            or not idem_private.owned_here(r.owner_xid, r.owned_at)
+            or idem_private.single_transaction()
+        )
+    returning r.leased into was_leased;
+
+    if found then
+        if was_leased then
+            delete from idem_private.unfinished as u
+            where u.scope = complete.scope collate "C" and u.key = complete.key collate "C";
+            perform idem_private.commit_durably();
+        end if;
+        return true;
+    end if;
+
+    if exists (
+        select from idem_private.reservation as r
+        where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
+            and r.completed_at is not null
+            and r.status is not distinct from complete.status
+            and r.headers is not distinct from complete.headers
+            and r.body is not distinct from complete.body
+    ) then
+        return false;
+    end if;
+    perform idem_private.refuse_owner_call(complete.scope, complete.key, complete.token, false);
+    return null;
+end
+$$;
+
+comment on function idem.complete(text, text, uuid, int, jsonb, bytea) is
+'Stores the answer of a reservation and ends it. False: this token has stored exactly this before, in an earlier transaction; roll back the work done again. Headers are a JSON array of [name, value] pairs. Errors: IK001, IK002, IK003, IK004, 22023.';
+
+revoke all on function idem.complete(text, text, uuid, int, jsonb, bytea) from public;

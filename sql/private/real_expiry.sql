@@ -1,0 +1,11 @@
+create or replace function idem_private.real_expiry(
+    expires_at timestamptz, completed_at timestamptz, min_retention interval
+) returns timestamptz
+language sql stable as $$
+    select greatest(expires_at, completed_at + min_retention)
+$$;
+
+comment on function idem_private.real_expiry(timestamptz, timestamptz, interval) is
+'When a finished key expires: completion leaves it at least min_retention.';
+
+revoke all on function idem_private.real_expiry(timestamptz, timestamptz, interval) from public;

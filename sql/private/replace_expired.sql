@@ -1,0 +1,52 @@
+-- In place rather than delete and insert: the key never disappears from the index, so that nobody can insert it.
+create or replace function idem_private.replace_expired(
+    held idem_private.reservation,
+    fingerprint bytea,
+    fields jsonb,
+    policy text,
+    ttl interval,
+    leased boolean,
+    lease interval,
+    state jsonb,
+    token uuid
+) returns idem_private.reservation
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    at constant timestamptz := idem_private.clock();
+    taken idem_private.reservation;
+begin
+    update idem_private.reservation as r
+    set
+        fingerprint = replace_expired.fingerprint,
+        fields = replace_expired.fields,
+        policy = replace_expired.policy,
+        created_at = at,
+        expires_at = at + replace_expired.ttl,
+        owned_at = clock_timestamp(),
+        owner_xid = pg_current_xact_id(),
+        token = replace_expired.token,
+        attempt = 1,
+        leased = replace_expired.leased,
+        lease = replace_expired.lease,
+        lease_until = at + replace_expired.lease,
+        recovery_point = null,
+        state = replace_expired.state,
+        released_at = null,
+        completed_at = null,
+        status = null,
+        headers = null,
+        body = null
+    where r.scope = held.scope and r.key = held.key
+    returning r.* into taken;
+    return taken;
+end
+$$;
+
+comment on function idem_private.replace_expired(
+    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+) is 'A new life of a key whose expired row the caller holds locked.';
+
+revoke all on function idem_private.replace_expired(
+    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+) from public;

@@ -1,0 +1,30 @@
+-- Runs at commit (and at PREPARE TRANSACTION) for every row that a reserve inserted or took over, and reads the row as
+-- it is then: a completion inside a savepoint that was rolled back does not count. A row that is gone, or that has
+-- another token by now, is somebody else's event.
+create or replace function idem_private.require_completion() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if exists (
+        select from idem_private.reservation as r
+        where r.scope = new.scope and r.key = new.key and r.token = new.token
+            and r.completed_at is null and not r.leased
+    ) then
+        raise exception using
+            errcode = 'IK005',
+            message = 'an atomic reservation was not completed in its transaction, which is rolled back',
+            detail = jsonb_build_object('code', 'not_completed', 'scope', new.scope, 'key', new.key)::text,
+            hint = 'Call idem.complete before COMMIT, or roll back to free the key.';
+    end if;
+    return null;
+end
+$$;
+
+comment on function idem_private.require_completion() is 'Raises IK005 at commit for an unfinished atomic reservation.';
+
+revoke all on function idem_private.require_completion() from public;
+
+create constraint trigger reservation_completed
+after insert or update of token on idem_private.reservation
+deferrable initially deferred
+for each row when (not new.leased and new.completed_at is null)
+execute function idem_private.require_completion();

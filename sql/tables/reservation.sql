@@ -1,0 +1,50 @@
+-- One row per (scope, key). The primary key is the arbiter of every race; locks only spare the wait.
+--
+-- Completion writes none of the indexed columns, so that it stays a HOT update, and the columns that it does write
+-- come last, so that its WAL record holds little else.
+create table idem_private.reservation (
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    fingerprint bytea,
+    fields jsonb,
+    policy text collate "C" not null,
+    created_at timestamptz not null,
+    expires_at timestamptz not null,
+    owned_at timestamptz not null,
+    owner_xid xid8,
+    token uuid not null,
+    attempt int not null,
+    leased boolean not null,
+    lease interval,
+    lease_until timestamptz,
+    recovery_point text,
+    state jsonb,
+    released_at timestamptz,
+    completed_at timestamptz,
+    status int,
+    headers jsonb,
+    body bytea,
+    primary key (scope, key)
+) with (fillfactor = 70);
+
+create index reservation_expiry on idem_private.reservation (expires_at);
+
+comment on table idem_private.reservation is 'Every key in its life: reserved, released, completed, expired.';
+comment on column idem_private.reservation.fingerprint is 'Digest of the request; never rewritten while the row lives.';
+comment on column idem_private.reservation.fields is 'Short hashes of the parts of the request, to name what differs.';
+comment on column idem_private.reservation.policy is 'Policy of this life of the key; settings are read at each call.';
+comment on column idem_private.reservation.created_at is 'When this life of the key began.';
+comment on column idem_private.reservation.expires_at is
+'created_at plus ttl. The real expiry of a finished row is the later of this and completed_at plus min_retention.';
+comment on column idem_private.reservation.owned_at is
+'When the present owner took the row, by the real clock. A transaction id may come again in a restored database; together with a time that is not before the start of the transaction it means this very transaction.';
+comment on column idem_private.reservation.owner_xid is
+'Transaction that took the row by reserve or takeover; null where a claim took it.';
+comment on column idem_private.reservation.token is 'Proof of ownership; every later call is compare-and-set on it.';
+comment on column idem_private.reservation.leased is 'Mode: false is atomic.';
+comment on column idem_private.reservation.lease is 'Length of the lease as reserved, for renewals that name none.';
+comment on column idem_private.reservation.lease_until is
+'Presumed alive until then; set back when the owner gives up. Null in atomic mode.';
+comment on column idem_private.reservation.released_at is
+'The owner said that the work did not happen, and an earlier attempt or a checkpoint keeps the row.';
+comment on column idem_private.reservation.completed_at is 'Set by completion, with the answer.';

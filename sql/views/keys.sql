@@ -1,0 +1,32 @@
+create or replace view idem.keys as
+select
+    r.scope,
+    r.key,
+    r.policy,
+    case when r.leased then 'leased' else 'atomic' end as mode,
+    -- A key that no attempt would find any more, but that purge has not reached yet, is listed as expired.
+    case phase.outcome when 'absent' then 'expired' else phase.outcome end as outcome,
+    r.attempt,
+    r.created_at,
+    r.lease_until,
+    r.released_at,
+    r.completed_at,
+    idem_private.real_expiry(r.expires_at, r.completed_at, p.min_retention) as expires_at,
+    r.status,
+    r.recovery_point,
+    u.claims,
+    u.claim_after,
+    u.reason
+from idem_private.reservation as r
+inner join (
+    select a.* from idem_private.policy as a
+    union all
+    select b.* from idem_private.retired_policy as b
+) as p on r.policy = p.name
+left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key
+cross join lateral (
+    select idem_private.phase(r, p.min_retention, p.tombstone, idem_private.clock()) as outcome
+) as phase;
+
+comment on view idem.keys is
+'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup.';
