@@ -1,0 +1,1780 @@
+-- Made from sql/ by `make freeze`; do not edit.
+
+-- sql/schemas.sql
+-- idem_private is made by preamble.sql: Alembic's version table lives there, so it comes before any revision.
+create schema idem;
+
+comment on schema idem is 'pyidem: idempotency keys. Everything in here is API.';
+
+revoke all on schema idem from public;
+
+-- sql/types/reservation.sql
+create type idem.reservation as (
+    outcome text,
+    token uuid,
+    attempt int,
+    downstream_key uuid,
+    recovery_point text,
+    state jsonb,
+    status int,
+    headers jsonb,
+    body bytea,
+    mismatched text[],
+    retry_after interval,
+    created_at timestamptz,
+    lease_until timestamptz,
+    completed_at timestamptz,
+    expires_at timestamptz
+);
+
+comment on type idem.reservation is
+'What became of a (scope, key): the answer of reserve and lookup. Token, downstream_key, recovery_point and state come only with outcome started; status, headers and body only with a completed one.';
+
+-- sql/tables/policy.sql
+create table idem_private.policy (
+    name text collate "C" primary key,
+    ttl interval not null default '24 hours',
+    lease interval not null default '60 seconds',
+    on_lapse text not null default 'hold',
+    max_attempts int,
+    max_claims int not null default 10,
+    retry_after interval not null default '1 second',
+    min_retention interval not null default '1 hour',
+    tombstone interval not null default '0 seconds',
+    required boolean not null default false,
+    methods text[] not null default '{POST,PATCH}',
+    key_min_length int not null default 1,
+    key_max_length int not null default 255,
+    key_pattern text,
+    release_statuses int[] not null default '{401,403,425,429}',
+    drop_headers text[] not null default array[
+        'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer',
+        'transfer-encoding', 'upgrade', 'content-length', 'date', 'set-cookie', 'www-authenticate',
+        'request-id', 'x-request-id', 'correlation-id', 'x-correlation-id',
+        'ratelimit', 'ratelimit-policy', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset',
+        'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'
+    ],
+    max_body_bytes int not null default 1048576,
+    max_batch int not null default 200,
+    ignore text[],
+    include text[],
+    profile text not null default 'ietf',
+    problem_type_base text,
+    replay_header text
+);
+
+comment on table idem_private.policy is 'Named settings; public as the view idem.policies.';
+
+-- A reservation reads its policy without locking it, so one may be inserted while its policy is being deleted. The
+-- settings of a deleted policy stay here, so that such a row keeps them.
+create table idem_private.retired_policy (like idem_private.policy including indexes);
+
+comment on table idem_private.retired_policy is
+'Settings of deleted policies, for reservations made while the deletion was under way.';
+
+-- sql/tables/reservation.sql
+-- One row per (scope, key). The primary key is the arbiter of every race; locks only spare the wait.
+--
+-- Completion writes none of the indexed columns, so that it stays a HOT update, and the columns that it does write
+-- come last, so that its WAL record holds little else.
+create table idem_private.reservation (
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    fingerprint bytea,
+    fields jsonb,
+    policy text collate "C" not null,
+    created_at timestamptz not null,
+    expires_at timestamptz not null,
+    owned_at timestamptz not null,
+    owner_xid xid8,
+    token uuid not null,
+    attempt int not null,
+    leased boolean not null,
+    lease interval,
+    lease_until timestamptz,
+    recovery_point text,
+    state jsonb,
+    released_at timestamptz,
+    completed_at timestamptz,
+    status int,
+    headers jsonb,
+    body bytea,
+    primary key (scope, key)
+) with (fillfactor = 70);
+
+create index reservation_expiry on idem_private.reservation (expires_at);
+
+comment on table idem_private.reservation is 'Every key in its life: reserved, released, completed, expired.';
+comment on column idem_private.reservation.fingerprint is 'Digest of the request; never rewritten while the row lives.';
+comment on column idem_private.reservation.fields is 'Short hashes of the parts of the request, to name what differs.';
+comment on column idem_private.reservation.policy is 'Policy of this life of the key; settings are read at each call.';
+comment on column idem_private.reservation.created_at is 'When this life of the key began.';
+comment on column idem_private.reservation.expires_at is
+'created_at plus ttl. The real expiry of a finished row is the later of this and completed_at plus min_retention.';
+comment on column idem_private.reservation.owned_at is
+'When the present owner took the row, by the real clock. A transaction id may come again in a restored database; together with a time that is not before the start of the transaction it means this very transaction.';
+comment on column idem_private.reservation.owner_xid is
+'Transaction that took the row by reserve or takeover; null where a claim took it.';
+comment on column idem_private.reservation.token is 'Proof of ownership; every later call is compare-and-set on it.';
+comment on column idem_private.reservation.leased is 'Mode: false is atomic.';
+comment on column idem_private.reservation.lease is 'Length of the lease as reserved, for renewals that name none.';
+comment on column idem_private.reservation.lease_until is
+'Presumed alive until then; set back when the owner gives up. Null in atomic mode.';
+comment on column idem_private.reservation.released_at is
+'The owner said that the work did not happen, and an earlier attempt or a checkpoint keeps the row.';
+comment on column idem_private.reservation.completed_at is 'Set by completion, with the answer.';
+
+-- sql/tables/unfinished.sql
+-- The open leased keys, so that finding lapsed ones reads no completed key. The row in idem_private.reservation alone
+-- decides; this one is found by it and is written under its lock.
+create table idem_private.unfinished (
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    claims int not null default 0,
+    claim_after timestamptz,
+    reason text,
+    primary key (scope, key)
+) with (fillfactor = 70);
+
+comment on table idem_private.unfinished is 'One row per leased reservation that is not completed.';
+comment on column idem_private.unfinished.claims is 'How often a resolver has claimed this attempt.';
+comment on column idem_private.unfinished.claim_after is 'No claim before then: the owner asked for it.';
+comment on column idem_private.unfinished.reason is 'Why the owner gave up, in its own words.';
+
+-- sql/tables/secret.sql
+-- The secret of this installation: two keys of one SHA-256 block each. It travels with a dump, so that derived keys
+-- and fingerprints stay the same after a restore. A UUID gives 122 random bits; four make more than a half block needs.
+create table idem_private.secret (
+    singleton boolean primary key default true check (singleton),
+    inner_key bytea not null check (length(inner_key) = 64),
+    outer_key bytea not null check (length(outer_key) = 64)
+);
+
+comment on table idem_private.secret is 'Keys of the keyed hash (idem_private.keyed_hash); one row.';
+
+insert into idem_private.secret (inner_key, outer_key)
+select
+    sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+    || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
+    sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+    || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
+
+-- sql/tables/testing.sql
+-- Bound to the database's oid: a dump of a test database restored elsewhere, or a clone, does not inherit it.
+create table idem_private.testing (
+    database oid primary key,
+    enabled_at timestamptz not null default clock_timestamp(),
+    enabled_by name not null
+);
+
+comment on table idem_private.testing is
+'Databases in which the settings idem.clock_offset and idem.single_transaction are honoured.';
+
+-- sql/private/caller.sql
+-- Inside a SECURITY DEFINER function current_user is the owner; the setting role still holds what SET ROLE took on.
+create or replace function idem_private.caller() returns name
+language sql stable as $$
+    select coalesce(nullif(current_setting('role'), 'none'), session_user)::name
+$$;
+
+comment on function idem_private.caller() is 'The role that the caller acts as.';
+
+revoke all on function idem_private.caller() from public;
+
+-- sql/private/testing_enabled.sql
+create or replace function idem_private.testing_enabled() returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select exists (
+        select from idem_private.testing as t
+        inner join pg_catalog.pg_database as d on t.database = d.oid
+        where d.datname = current_database()
+    )
+$$;
+
+comment on function idem_private.testing_enabled() is
+'Whether this very database honours the settings for test suites.';
+
+revoke all on function idem_private.testing_enabled() from public;
+
+-- sql/private/clock.sql
+-- Without the setting, which is how production runs, this is inlined to clock_timestamp().
+create or replace function idem_private.clock() returns timestamptz
+language sql volatile as $$
+    select
+        case
+            when coalesce(current_setting('idem.clock_offset', true), '') = '' then clock_timestamp()
+            when idem_private.testing_enabled()
+                then clock_timestamp() + current_setting('idem.clock_offset', true)::interval
+            else clock_timestamp()
+        end
+$$;
+
+comment on function idem_private.clock() is
+'The only clock: the database''s, read when called, moved by idem.clock_offset where testing is enabled.';
+
+revoke all on function idem_private.clock() from public;
+
+-- sql/private/single_transaction.sql
+create or replace function idem_private.single_transaction() returns boolean
+language sql stable as $$
+    select
+        case
+            when coalesce(current_setting('idem.single_transaction', true), '') = '' then false
+            when idem_private.testing_enabled() then current_setting('idem.single_transaction', true)::boolean
+            else false
+        end
+$$;
+
+comment on function idem_private.single_transaction() is
+'Whether leased mode may run inside one transaction, as test suites that roll back need it.';
+
+revoke all on function idem_private.single_transaction() from public;
+
+-- sql/private/commit_durably.sql
+create or replace function idem_private.commit_durably() returns void
+language plpgsql volatile as $$
+begin
+    if current_setting('synchronous_commit') = 'off' then
+        perform set_config('synchronous_commit', 'on', true);
+    end if;
+end
+$$;
+
+comment on function idem_private.commit_durably() is
+'Makes the commit of this transaction wait for the disk, also where the session has synchronous_commit off: the caller acts on it outside of the database.';
+
+revoke all on function idem_private.commit_durably() from public;
+
+-- sql/private/exact_interval.sql
+-- Days and months added to a timestamptz depend on the session's time zone; seconds do not.
+create or replace function idem_private.exact_interval(length interval) returns interval
+language sql immutable as $$
+    select make_interval(secs => extract(epoch from length)::double precision)
+$$;
+
+comment on function idem_private.exact_interval(interval) is
+'The same length in hours, minutes and seconds: a day is 24 hours, whatever the time zone.';
+
+revoke all on function idem_private.exact_interval(interval) from public;
+
+-- sql/private/check_interval.sql
+create or replace function idem_private.check_interval(argument text, length interval) returns interval
+language plpgsql stable as $$
+begin
+    if length is null then
+        return null;
+    end if;
+    if not isfinite(length) or length <= interval '0' or length > interval '36500 days' then
+        raise exception using
+            errcode = '22023',
+            message = format('%s must be above zero and at most 36500 days', check_interval.argument),
+            detail = jsonb_build_object('code', 'interval_out_of_range', 'argument', check_interval.argument)::text,
+            hint = 'Intervals are lengths of time such as ''30 seconds''; leave the argument out for its default.';
+    end if;
+    return idem_private.exact_interval(length);
+end
+$$;
+
+comment on function idem_private.check_interval(text, interval) is
+'A length of time given by a caller, checked and made exact; null stays null.';
+
+revoke all on function idem_private.check_interval(text, interval) from public;
+
+-- sql/private/check_mode.sql
+create or replace function idem_private.check_mode(mode text, lease interval) returns boolean
+language plpgsql immutable as $$
+begin
+    if coalesce(check_mode.mode, 'atomic') = 'atomic' then
+        if check_mode.lease is not null then
+            raise exception using
+                errcode = '22023',
+                message = 'a lease goes with mode leased',
+                detail = jsonb_build_object('code', 'lease_without_leased', 'argument', 'lease')::text,
+                hint = 'An atomic reservation lives as long as its transaction.';
+        end if;
+        return false;
+    end if;
+    if check_mode.mode <> 'leased' then
+        raise exception using
+            errcode = '22023',
+            message = 'unknown mode',
+            detail = jsonb_build_object('code', 'unknown_mode', 'argument', 'mode')::text,
+            hint = 'The modes are atomic and leased.';
+    end if;
+    return true;
+end
+$$;
+
+comment on function idem_private.check_mode(text, interval) is
+'Whether the mode is leased; raises 22023 for an unknown one, or a lease without it. Null is atomic.';
+
+revoke all on function idem_private.check_mode(text, interval) from public;
+
+-- sql/private/check_key.sql
+-- The key and the scope are not repeated in the message: they may be anything, of any length.
+create or replace function idem_private.check_key(
+    scope text, key text, min_length int, max_length int, pattern text
+) returns void
+language plpgsql stable as $$
+declare
+    argument text := 'key';
+    problem text;
+    max_scope constant int := 255;
+    control_characters constant text := '[\x01-\x1f\x7f-\x9f]';
+begin
+    problem := case
+        when check_key.scope is null then 'null'
+        when check_key.scope = '' then 'empty'
+        when length(check_key.scope) > max_scope then 'too_long'
+        when check_key.scope collate "C" ~ '^\s+$' then 'blank'
+        when check_key.scope collate "C" ~ control_characters then 'not_printable'
+    end;
+    if problem is not null then
+        argument := 'scope';
+    else
+        problem := case
+            when check_key.key is null then 'null'
+            when check_key.key = '' then 'empty'
+            -- Bytes too: a key of a permissive pattern must still fit into the index.
+            when length(check_key.key) > check_key.max_length or octet_length(check_key.key) > 1024 then 'too_long'
+            when check_key.key collate "C" ~ '^\s+$' then 'blank'
+            when check_key.key collate "C" ~ control_characters then 'not_printable'
+            when check_key.pattern is null and check_key.key collate "C" !~ '^[ -~]*$' then 'not_printable'
+            when check_key.key collate "C" ~ '^".*"$' then 'quoted'
+            when length(check_key.key) < check_key.min_length then 'too_short'
+            when check_key.pattern is not null and check_key.key collate "C" !~ check_key.pattern then 'pattern'
+        end;
+    end if;
+    if problem is null then
+        return;
+    end if;
+    raise exception using
+        errcode = 'IK001',
+        message = format(
+            'the %s %s',
+            argument,
+            case problem
+                when 'null' then 'is null'
+                when 'empty' then 'is empty'
+                when 'blank' then 'is blank'
+                when 'quoted' then 'is quoted'
+                when 'too_long' then 'is too long'
+                when 'too_short' then 'is too short'
+                when 'pattern' then 'does not match the pattern of its policy'
+                else 'has characters that are not printable'
+            end
+        ),
+        detail = jsonb_strip_nulls(jsonb_build_object(
+            'code', problem,
+            'argument', argument,
+            'limit', case
+                when problem = 'too_long' and argument = 'scope' then max_scope
+                when problem = 'too_long' then check_key.max_length
+                when problem = 'too_short' then check_key.min_length
+            end
+        ))::text,
+        hint = case
+            when problem = 'quoted' then 'Take the quotes off: this looks like the value of an Idempotency-Key header.'
+            when argument = 'scope' then 'A scope is 1 to 255 characters, any but control characters.'
+            else 'By default a key is 1 to 255 characters of printable ASCII; its policy sets length and pattern.'
+        end;
+end
+$$;
+
+comment on function idem_private.check_key(text, text, int, int, text) is
+'Raises IK001 unless scope and key are acceptable; lengths count characters.';
+
+revoke all on function idem_private.check_key(text, text, int, int, text) from public;
+
+-- sql/private/check_fields.sql
+create or replace function idem_private.check_fields(fields jsonb) returns void
+language plpgsql immutable as $$
+declare
+    max_fields constant int := 1000;
+begin
+    if jsonb_typeof(check_fields.fields) <> 'object' then
+        raise exception using
+            errcode = '22023',
+            message = 'fields must be a JSON object',
+            detail = jsonb_build_object('code', 'fields_not_an_object', 'argument', 'fields')::text,
+            hint = 'It maps the name of each part of the request to a short hash of its value.';
+    elsif (select count(*) from jsonb_object_keys(check_fields.fields)) > max_fields then
+        raise exception using
+            errcode = 'IK007',
+            message = 'too many fields',
+            detail = jsonb_build_object('code', 'too_many_fields', 'argument', 'fields', 'limit', max_fields)::text,
+            hint = 'Leave fields out: the fingerprint alone decides, fields only name what differs.';
+    end if;
+end
+$$;
+
+comment on function idem_private.check_fields(jsonb) is 'Raises unless fields is an object of at most 1000 members.';
+
+revoke all on function idem_private.check_fields(jsonb) from public;
+
+-- sql/private/check_headers.sql
+create or replace function idem_private.check_headers(headers jsonb) returns void
+language plpgsql immutable as $$
+begin
+    if jsonb_typeof(check_headers.headers) = 'array' and not exists (
+        select from jsonb_array_elements(check_headers.headers) as pair
+        where jsonb_typeof(pair.value) <> 'array'
+            or jsonb_array_length(case when jsonb_typeof(pair.value) = 'array' then pair.value else '[]' end) <> 2
+            or jsonb_typeof(pair.value -> 0) <> 'string'
+            or jsonb_typeof(pair.value -> 1) <> 'string'
+    ) then
+        return;
+    end if;
+    raise exception using
+        errcode = '22023',
+        message = 'headers must be a JSON array of [name, value] pairs of strings',
+        detail = jsonb_build_object('code', 'headers_not_pairs', 'argument', 'headers')::text,
+        hint = 'For example [["content-type", "application/json"]]: order and repeats are kept.';
+end
+$$;
+
+comment on function idem_private.check_headers(jsonb) is 'Raises 22023 unless headers is an array of pairs of strings.';
+
+revoke all on function idem_private.check_headers(jsonb) from public;
+
+-- sql/private/keyed_hash.sql
+-- Two nested hashes under two independent keys (NMAC, of which HMAC is the one-key form).
+create or replace function idem_private.keyed_hash(inner_key bytea, outer_key bytea, message bytea) returns bytea
+language sql immutable as $$
+    select sha256(outer_key || sha256(inner_key || message))
+$$;
+
+comment on function idem_private.keyed_hash(bytea, bytea, bytea) is
+'SHA-256 of a message that only the holder of idem_private.secret can compute.';
+
+revoke all on function idem_private.keyed_hash(bytea, bytea, bytea) from public;
+
+-- sql/private/derive_key.sql
+-- A version 8 UUID (RFC 9562): 122 bits of the hash, version and variant where a reader expects them.
+create or replace function idem_private.derive_key(
+    inner_key bytea, outer_key bytea, scope text, key text, step text
+) returns uuid
+language plpgsql immutable as $$
+declare
+    digest bytea;
+begin
+    digest := substr(
+        idem_private.keyed_hash(
+            derive_key.inner_key,
+            derive_key.outer_key,
+            convert_to(
+                'downstream:' || length(derive_key.scope)::text || ':' || derive_key.scope
+                || length(derive_key.key)::text || ':' || derive_key.key || derive_key.step,
+                'UTF8'
+            )
+        ),
+        1, 16
+    );
+    digest := set_byte(digest, 6, (get_byte(digest, 6) & 15) | 128);
+    digest := set_byte(digest, 8, (get_byte(digest, 8) & 63) | 128);
+    return encode(digest, 'hex')::uuid;
+end
+$$;
+
+comment on function idem_private.derive_key(bytea, bytea, text, text, text) is
+'The key under which (scope, key, step) is passed on to the next system.';
+
+revoke all on function idem_private.derive_key(bytea, bytea, text, text, text) from public;
+
+-- sql/private/lock_id.sql
+-- Length-prefixed, so that no two pairs are the same text; 64 bits, so that a collision is a matter of billions of
+-- keys in flight, and then costs a passing in_progress only.
+create or replace function idem_private.lock_id(scope text, key text) returns bigint
+language sql immutable as $$
+    select hashtextextended((length(scope)::text || ':' || scope || key) collate "C", 7235997118563091)
+$$;
+
+comment on function idem_private.lock_id(text, text) is
+'Transaction-level advisory lock of a key that is being inserted.';
+
+revoke all on function idem_private.lock_id(text, text) from public;
+
+-- sql/private/owned_here.sql
+-- The id alone may belong to a transaction of the server that this database was restored from.
+create or replace function idem_private.owned_here(owner_xid xid8, owned_at timestamptz) returns boolean
+language sql stable as $$
+    select coalesce(owner_xid = pg_current_xact_id_if_assigned() and owned_at >= transaction_timestamp(), false)
+$$;
+
+comment on function idem_private.owned_here(xid8, timestamptz) is
+'Whether the present transaction took the row by reserve or takeover.';
+
+revoke all on function idem_private.owned_here(xid8, timestamptz) from public;
+
+-- sql/private/real_expiry.sql
+create or replace function idem_private.real_expiry(
+    expires_at timestamptz, completed_at timestamptz, min_retention interval
+) returns timestamptz
+language sql stable as $$
+    select greatest(expires_at, completed_at + min_retention)
+$$;
+
+comment on function idem_private.real_expiry(timestamptz, timestamptz, interval) is
+'When a finished key expires: completion leaves it at least min_retention.';
+
+revoke all on function idem_private.real_expiry(timestamptz, timestamptz, interval) from public;
+
+-- sql/private/phase.sql
+-- An unfinished atomic row that another transaction left behind (it could not be checked at commit, or it was
+-- restored) has no lease: its outcome is as unknown as that of a lapsed one.
+create or replace function idem_private.phase(
+    row_ idem_private.reservation, min_retention interval, tombstone interval, at timestamptz
+) returns text
+language sql stable as $$
+    select
+        case
+            when row_.completed_at is not null then
+                case
+                    when at < idem_private.real_expiry(row_.expires_at, row_.completed_at, min_retention)
+                        then 'completed'
+                    when at < idem_private.real_expiry(row_.expires_at, row_.completed_at, min_retention) + tombstone
+                        then 'expired'
+                    else 'absent'
+                end
+            when row_.released_at is not null then 'released'
+            when row_.leased and row_.lease_until > at then 'in_progress'
+            when not row_.leased and idem_private.owned_here(row_.owner_xid, row_.owned_at) then 'in_progress'
+            else 'lapsed'
+        end
+$$;
+
+comment on function idem_private.phase(idem_private.reservation, interval, interval, timestamptz) is
+'The state of a stored row at a time: absent, in_progress, lapsed, released, completed or expired.';
+
+revoke all on function idem_private.phase(idem_private.reservation, interval, interval, timestamptz) from public;
+
+-- sql/private/policy_of.sql
+create or replace function idem_private.policy_of(name text) returns idem_private.policy
+language plpgsql stable as $$
+declare
+    settings idem_private.policy;
+begin
+    select p.* into settings from idem_private.policy as p where p.name = policy_of.name collate "C";
+    if not found then
+        select p.* into settings from idem_private.retired_policy as p where p.name = policy_of.name collate "C";
+    end if;
+    return settings;
+end
+$$;
+
+comment on function idem_private.policy_of(text) is 'The settings of a stored row, also of a policy deleted since.';
+
+revoke all on function idem_private.policy_of(text) from public;
+
+-- sql/private/refuse_policy.sql
+create or replace function idem_private.refuse_policy(name text) returns void
+language plpgsql stable as $$
+begin
+    raise exception using
+        errcode = 'IK006',
+        message = format('there is no policy %L', left(refuse_policy.name, 100)),
+        detail = jsonb_build_object('code', 'no_such_policy', 'policy', left(refuse_policy.name, 100))::text,
+        hint = 'The view idem.policies lists the policies; insert a row there to add one.';
+end
+$$;
+
+comment on function idem_private.refuse_policy(text) is 'Raises IK006.';
+
+revoke all on function idem_private.refuse_policy(text) from public;
+
+-- sql/private/retry_after.sql
+create or replace function idem_private.retry_after(policy_wait interval, lease_left interval) returns interval
+language sql immutable as $$
+    select make_interval(
+        secs => greatest(
+            1,
+            ceil(extract(epoch from least(policy_wait, case when lease_left > interval '0' then lease_left end)))
+        )::double precision
+    )
+$$;
+
+comment on function idem_private.retry_after(interval, interval) is
+'The least of the policy''s wait and the lease left, in whole seconds, at least one.';
+
+revoke all on function idem_private.retry_after(interval, interval) from public;
+
+-- sql/private/mismatched_fields.sql
+create or replace function idem_private.mismatched_fields(stored jsonb, given jsonb) returns text[]
+language sql immutable as $$
+    select coalesce(array_agg(coalesce(s.key, g.key) order by coalesce(s.key, g.key) collate "C"), '{}')
+    from jsonb_each(stored) as s
+    full join jsonb_each(given) as g on s.key = g.key
+    where stored is not null and given is not null and s.value is distinct from g.value
+$$;
+
+comment on function idem_private.mismatched_fields(jsonb, jsonb) is
+'Names of the parts that were added, removed or changed; never their values.';
+
+revoke all on function idem_private.mismatched_fields(jsonb, jsonb) from public;
+
+-- sql/private/begin_leased.sql
+-- A leased reservation must commit before the outside effect happens, so its transaction may hold nothing else that
+-- a caller could want to roll back. A transaction without an id has written nothing. Where it has one, every write
+-- must have been by reserve itself: reserve writes the key's row in idem_private.unfinished last, so if the command
+-- that writes it again is the very next one, nobody wrote in between. Command ids count on through a rolled-back
+-- savepoint, whose writes are found so too.
+create or replace function idem_private.begin_leased() returns void
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    previous jsonb;
+    command_before bigint;
+    command_now bigint;
+begin
+    perform idem_private.commit_durably();
+    if pg_current_xact_id_if_assigned() is null or idem_private.single_transaction() then
+        return;
+    end if;
+
+    previous := nullif(current_setting('idem_private.last_leased', true), '')::jsonb;
+    if previous is not null then
+        select u.cmin::text::bigint into command_before
+        from idem_private.unfinished as u
+        inner join idem_private.reservation as r on u.scope = r.scope and u.key = r.key
+        where u.scope = previous ->> 0 and u.key = previous ->> 1
+            and idem_private.owned_here(r.owner_xid, r.owned_at);
+    end if;
+    if command_before is not null then
+        update idem_private.unfinished as u set claims = u.claims
+        where u.scope = previous ->> 0 and u.key = previous ->> 1;
+        select u.cmin::text::bigint into command_now
+        from idem_private.unfinished as u
+        where u.scope = previous ->> 0 and u.key = previous ->> 1;
+    end if;
+    if command_now = command_before + 1 then
+        return;
+    end if;
+
+    raise exception using
+        errcode = 'IK004',
+        message = 'a leased reservation must commit by itself, and this transaction has already written something',
+        detail = jsonb_build_object('code', 'transaction_has_written', 'mode', 'leased')::text,
+        hint = 'Reserve in a transaction of its own and commit it before the work; or use mode atomic.';
+end
+$$;
+
+comment on function idem_private.begin_leased() is
+'Raises IK004 where the transaction has written anything but leased reservations, and makes its commit durable.';
+
+revoke all on function idem_private.begin_leased() from public;
+
+-- sql/private/note_leased.sql
+create or replace function idem_private.note_leased(scope text, key text, renewed boolean) returns void
+language plpgsql volatile as $$
+#variable_conflict use_column
+begin
+    insert into idem_private.unfinished as u (scope, key)
+    values (note_leased.scope, note_leased.key)
+    on conflict (scope, key) do update set
+        claims = case when note_leased.renewed then u.claims else 0 end,
+        claim_after = case when note_leased.renewed then u.claim_after end,
+        reason = case when note_leased.renewed then u.reason end;
+    perform set_config(
+        'idem_private.last_leased', jsonb_build_array(note_leased.scope, note_leased.key)::text, true
+    );
+end
+$$;
+
+comment on function idem_private.note_leased(text, text, boolean) is
+'Lists a key as unfinished: the last write of a leased reserve (see idem_private.begin_leased).';
+
+revoke all on function idem_private.note_leased(text, text, boolean) from public;
+
+-- sql/private/defer_check.sql
+-- The session may have said SET CONSTRAINTS ALL IMMEDIATE, under which the insert itself would be refused.
+create or replace function idem_private.defer_check() returns void
+language plpgsql volatile as $$
+begin
+    set constraints idem_private.reservation_completed deferred;
+end
+$$;
+
+comment on function idem_private.defer_check() is
+'Puts the check that an atomic reservation is completed off to the commit of its transaction.';
+
+revoke all on function idem_private.defer_check() from public;
+
+-- sql/private/require_completion.sql
+-- Runs at commit (and at PREPARE TRANSACTION) for every row that a reserve inserted or took over, and reads the row as
+-- it is then: a completion inside a savepoint that was rolled back does not count. A row that is gone, or that has
+-- another token by now, is somebody else's event.
+create or replace function idem_private.require_completion() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if exists (
+        select from idem_private.reservation as r
+        where r.scope = new.scope and r.key = new.key and r.token = new.token
+            and r.completed_at is null and not r.leased
+    ) then
+        raise exception using
+            errcode = 'IK005',
+            message = 'an atomic reservation was not completed in its transaction, which is rolled back',
+            detail = jsonb_build_object('code', 'not_completed', 'scope', new.scope, 'key', new.key)::text,
+            hint = 'Call idem.complete before COMMIT, or roll back to free the key.';
+    end if;
+    return null;
+end
+$$;
+
+comment on function idem_private.require_completion() is 'Raises IK005 at commit for an unfinished atomic reservation.';
+
+revoke all on function idem_private.require_completion() from public;
+
+create constraint trigger reservation_completed
+after insert or update of token on idem_private.reservation
+deferrable initially deferred
+for each row when (not new.leased and new.completed_at is null)
+execute function idem_private.require_completion();
+
+-- sql/private/judge.sql
+-- The one place that decides what an existing row means to an attempt. It writes nothing; 'take' and 'renew' say
+-- what reserve may do once it holds the row locked.
+create or replace function idem_private.judge(
+    row_ idem_private.reservation, settings idem_private.policy, fingerprint bytea, fields jsonb, token uuid
+) returns idem.reservation
+language plpgsql volatile as $$
+declare
+    at constant timestamptz := idem_private.clock();
+    phase constant text := idem_private.phase(row_, settings.min_retention, settings.tombstone, at);
+    answer idem.reservation;
+begin
+    if phase = 'absent' then
+        answer.outcome := 'take';
+        return answer;
+    end if;
+
+    answer.attempt := row_.attempt;
+    answer.created_at := row_.created_at;
+    -- Compared in every state, before anything else is told.
+    if row_.fingerprint is distinct from judge.fingerprint then
+        answer.outcome := 'mismatch';
+        if row_.fields is not null and judge.fields is not null then
+            answer.mismatched := idem_private.mismatched_fields(row_.fields, judge.fields);
+        end if;
+        return answer;
+    end if;
+
+    if phase in ('completed', 'expired') then
+        answer.outcome := case phase when 'completed' then 'replay' else 'expired' end;
+        answer.completed_at := row_.completed_at;
+        answer.expires_at := idem_private.real_expiry(row_.expires_at, row_.completed_at, settings.min_retention);
+        if phase = 'completed' then
+            answer.status := row_.status;
+            answer.headers := row_.headers;
+            answer.body := row_.body;
+        end if;
+        return answer;
+    end if;
+
+    if phase = 'released' then
+        answer.outcome := 'take';
+    elsif row_.token = judge.token and (phase = 'in_progress' or row_.leased) then
+        answer.outcome := 'renew';
+    elsif phase = 'in_progress' then
+        answer.outcome := 'in_progress';
+    elsif row_.leased and settings.on_lapse = 'retry'
+        and row_.attempt < coalesce(settings.max_attempts, 2147483647) then
+        answer.outcome := 'take';
+    else
+        answer.outcome := 'unresolved';
+    end if;
+    answer.lease_until := row_.lease_until;
+    answer.expires_at := row_.expires_at;
+    answer.retry_after := idem_private.retry_after(settings.retry_after, row_.lease_until - at);
+    return answer;
+end
+$$;
+
+comment on function idem_private.judge(
+    idem_private.reservation, idem_private.policy, bytea, jsonb, uuid
+) is 'Outcome of reserve for an existing row, or take or renew where the caller may have it.';
+
+revoke all on function idem_private.judge(
+    idem_private.reservation, idem_private.policy, bytea, jsonb, uuid
+) from public;
+
+-- sql/private/renew_lease.sql
+create or replace function idem_private.renew_lease(
+    held idem_private.reservation, lease interval
+) returns idem_private.reservation
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    renewed idem_private.reservation;
+begin
+    update idem_private.reservation as r
+    set lease_until = idem_private.clock() + coalesce(renew_lease.lease, r.lease)
+    where r.scope = held.scope and r.key = held.key
+    returning r.* into renewed;
+    return renewed;
+end
+$$;
+
+comment on function idem_private.renew_lease(idem_private.reservation, interval) is
+'Moves the end of the lease of a row that the caller holds locked; null is the length it was reserved with.';
+
+revoke all on function idem_private.renew_lease(idem_private.reservation, interval) from public;
+
+-- sql/private/take_over.sql
+-- A new owner, the same life: fingerprint, fields, policy and what the last owner left of its state stay.
+create or replace function idem_private.take_over(
+    held idem_private.reservation, leased boolean, lease interval, state jsonb, token uuid
+) returns idem_private.reservation
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    taken idem_private.reservation;
+begin
+    update idem_private.reservation as r
+    set
+        owned_at = clock_timestamp(),
+        owner_xid = pg_current_xact_id(),
+        token = take_over.token,
+        attempt = r.attempt + 1,
+        leased = take_over.leased,
+        lease = take_over.lease,
+        lease_until = idem_private.clock() + take_over.lease,
+        state = coalesce(r.state, take_over.state),
+        released_at = null
+    where r.scope = held.scope and r.key = held.key
+    returning r.* into taken;
+    return taken;
+end
+$$;
+
+comment on function idem_private.take_over(idem_private.reservation, boolean, interval, jsonb, uuid) is
+'The next attempt at a lapsed or released row that the caller holds locked.';
+
+revoke all on function idem_private.take_over(
+    idem_private.reservation, boolean, interval, jsonb, uuid
+) from public;
+
+-- sql/private/replace_expired.sql
+-- In place rather than delete and insert: the key never disappears from the index, so that nobody can insert it.
+create or replace function idem_private.replace_expired(
+    held idem_private.reservation,
+    fingerprint bytea,
+    fields jsonb,
+    policy text,
+    ttl interval,
+    leased boolean,
+    lease interval,
+    state jsonb,
+    token uuid
+) returns idem_private.reservation
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    at constant timestamptz := idem_private.clock();
+    taken idem_private.reservation;
+begin
+    update idem_private.reservation as r
+    set
+        fingerprint = replace_expired.fingerprint,
+        fields = replace_expired.fields,
+        policy = replace_expired.policy,
+        created_at = at,
+        expires_at = at + replace_expired.ttl,
+        owned_at = clock_timestamp(),
+        owner_xid = pg_current_xact_id(),
+        token = replace_expired.token,
+        attempt = 1,
+        leased = replace_expired.leased,
+        lease = replace_expired.lease,
+        lease_until = at + replace_expired.lease,
+        recovery_point = null,
+        state = replace_expired.state,
+        released_at = null,
+        completed_at = null,
+        status = null,
+        headers = null,
+        body = null
+    where r.scope = held.scope and r.key = held.key
+    returning r.* into taken;
+    return taken;
+end
+$$;
+
+comment on function idem_private.replace_expired(
+    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+) is 'A new life of a key whose expired row the caller holds locked.';
+
+revoke all on function idem_private.replace_expired(
+    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+) from public;
+
+-- sql/private/started.sql
+create or replace function idem_private.started(owned idem_private.reservation) returns idem.reservation
+language plpgsql stable as $$
+declare
+    answer idem.reservation;
+begin
+    answer.outcome := 'started';
+    answer.token := owned.token;
+    answer.attempt := owned.attempt;
+    answer.downstream_key := idem.downstream_key(owned.scope, owned.key);
+    answer.recovery_point := owned.recovery_point;
+    answer.state := owned.state;
+    answer.created_at := owned.created_at;
+    answer.lease_until := owned.lease_until;
+    answer.expires_at := owned.expires_at;
+    return answer;
+end
+$$;
+
+comment on function idem_private.started(idem_private.reservation) is 'What reserve tells the owner of a row.';
+
+revoke all on function idem_private.started(idem_private.reservation) from public;
+
+-- sql/private/reserve_existing.sql
+-- An attempt at a key whose row was seen a moment ago. Null: the row has gone, look again.
+--
+-- What needs no write is answered from a plain read. A write first takes the row lock, without waiting: who holds it
+-- may be its owner completing, another attempt taking over, or purge; then the row is read once more, and if it still
+-- cannot be answered from a read, somebody is at work on it. With the lock the newest version is judged again, since
+-- the one read before may be gone. (Under REPEATABLE READ the lock of a row changed since raises 40001.)
+create or replace function idem_private.reserve_existing(
+    scope text,
+    key text,
+    fingerprint bytea,
+    fields jsonb,
+    policy text,
+    ttl interval,
+    leased boolean,
+    lease interval,
+    state jsonb,
+    token uuid
+) returns idem.reservation
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    found_row idem_private.reservation;
+    settings idem_private.policy;
+    verdict idem.reservation;
+    locked boolean := false;
+begin
+    select r.* into found_row
+    from idem_private.reservation as r
+    where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C";
+    if not found then
+        return null;
+    end if;
+    settings := idem_private.policy_of(found_row.policy);
+    verdict := idem_private.judge(
+        found_row, settings, reserve_existing.fingerprint, reserve_existing.fields, reserve_existing.token
+    );
+    -- A snapshot older than this moment could show a lapse that a heartbeat has ended: only the lock can tell.
+    if verdict.outcome not in ('take', 'renew')
+        and not (verdict.outcome = 'unresolved' and current_setting('transaction_isolation') <> 'read committed') then
+        return verdict;
+    end if;
+
+    select r.* into found_row
+    from idem_private.reservation as r
+    where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C"
+    for update skip locked;
+    locked := found;
+    if not locked then
+        select r.* into found_row
+        from idem_private.reservation as r
+        where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C";
+        if not found then
+            return null;
+        end if;
+    end if;
+    settings := idem_private.policy_of(found_row.policy);
+    verdict := idem_private.judge(
+        found_row, settings, reserve_existing.fingerprint, reserve_existing.fields, reserve_existing.token
+    );
+    if verdict.outcome not in ('take', 'renew') then
+        return verdict;
+    end if;
+    if not locked then
+        verdict.outcome := 'in_progress';
+        verdict.retry_after := idem_private.retry_after(settings.retry_after, null);
+        return verdict;
+    end if;
+
+    if verdict.outcome = 'renew' then
+        if found_row.leased <> reserve_existing.leased then
+            raise exception using
+                errcode = 'IK004',
+                message = 'this token owns the reservation in the other mode',
+                detail = jsonb_build_object(
+                    'code', 'other_mode', 'mode', case when found_row.leased then 'leased' else 'atomic' end
+                )::text,
+                hint = 'Repeat reserve with the mode of the first call.';
+        end if;
+        if found_row.leased then
+            found_row := idem_private.renew_lease(found_row, reserve_existing.lease);
+        end if;
+    elsif found_row.completed_at is null then
+        perform idem_private.defer_check();
+        found_row := idem_private.take_over(
+            found_row,
+            reserve_existing.leased,
+            case when reserve_existing.leased then coalesce(reserve_existing.lease, settings.lease) end,
+            reserve_existing.state,
+            reserve_existing.token
+        );
+    else
+        perform idem_private.defer_check();
+        found_row := idem_private.replace_expired(
+            found_row,
+            reserve_existing.fingerprint,
+            reserve_existing.fields,
+            reserve_existing.policy,
+            reserve_existing.ttl,
+            reserve_existing.leased,
+            reserve_existing.lease,
+            reserve_existing.state,
+            reserve_existing.token
+        );
+    end if;
+    if found_row.leased then
+        perform idem_private.note_leased(found_row.scope, found_row.key, verdict.outcome = 'renew');
+    else
+        delete from idem_private.unfinished as u where u.scope = found_row.scope and u.key = found_row.key;
+    end if;
+    return idem_private.started(found_row);
+end
+$$;
+
+comment on function idem_private.reserve_existing(
+    text, text, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+) is 'Outcome of reserve for a key that has a row, or null if the row has gone meanwhile.';
+
+revoke all on function idem_private.reserve_existing(
+    text, text, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+) from public;
+
+-- sql/private/refuse_owner_call.sql
+-- Called when the compare-and-set of an owner call has met no row, to say why. Nothing has been changed.
+create or replace function idem_private.refuse_owner_call(scope text, key text, token uuid, leased_only boolean)
+returns void
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    found_row idem_private.reservation;
+begin
+    if refuse_owner_call.scope is null or refuse_owner_call.key is null then
+        perform idem_private.check_key(refuse_owner_call.scope, refuse_owner_call.key, 1, 1024, null);
+    end if;
+    select r.* into found_row
+    from idem_private.reservation as r
+    where r.scope = refuse_owner_call.scope collate "C" and r.key = refuse_owner_call.key collate "C";
+    if not found then
+        raise exception using
+            errcode = 'IK003',
+            message = 'there is no such reservation',
+            detail = jsonb_build_object('code', 'no_such_reservation')::text,
+            hint = 'It was never made, was rolled back or released, or has expired and was purged.';
+    end if;
+    if found_row.token is distinct from refuse_owner_call.token or found_row.released_at is not null then
+        raise exception using
+            errcode = 'IK002',
+            message = 'this token does not own the reservation',
+            detail = jsonb_build_object('code', 'not_the_owner', 'attempt', found_row.attempt)::text,
+            hint = 'Another attempt has taken it over: roll back, and reserve again to learn the outcome.';
+    end if;
+    if refuse_owner_call.leased_only and not found_row.leased then
+        raise exception using
+            errcode = 'IK004',
+            message = 'the reservation is atomic',
+            detail = jsonb_build_object('code', 'other_mode', 'mode', 'atomic')::text,
+            hint = 'Its transaction is its lease: roll back, or roll back to a savepoint set before reserve, to free the key.';
+    end if;
+    if found_row.completed_at is not null then
+        raise exception using
+            errcode = 'IK002',
+            message = 'the reservation is already completed',
+            detail = jsonb_build_object('code', 'already_completed', 'attempt', found_row.attempt)::text,
+            hint = 'The first answer stays. Roll back, and reserve again to read it.';
+    end if;
+    raise exception using
+        errcode = 'IK004',
+        message = 'a leased reservation cannot be completed by the transaction that made it',
+        detail = jsonb_build_object('code', 'same_transaction', 'mode', 'leased')::text,
+        hint = 'Commit after reserve, so that the reservation survives a crash; then do the work and complete.';
+end
+$$;
+
+comment on function idem_private.refuse_owner_call(text, text, uuid, boolean) is
+'Raises IK003, IK002 or IK004: why a call that needs the current token changed nothing.';
+
+revoke all on function idem_private.refuse_owner_call(text, text, uuid, boolean) from public;
+
+-- sql/private/hold.sql
+-- The row is locked first; the caller reads the clock after that, since the lock may have been waited for.
+create or replace function idem_private.hold(scope text, key text, token uuid) returns idem_private.reservation
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    held idem_private.reservation;
+begin
+    select r.* into held
+    from idem_private.reservation as r
+    where r.scope = hold.scope collate "C" and r.key = hold.key collate "C" and r.token = hold.token
+        and r.leased and r.completed_at is null and r.released_at is null
+    for update;
+    if not found then
+        perform idem_private.refuse_owner_call(hold.scope, hold.key, hold.token, true);
+    end if;
+    return held;
+end
+$$;
+
+comment on function idem_private.hold(text, text, uuid) is
+'Locks the leased row that the token owns; raises IK003, IK002 or IK004 where it does not.';
+
+revoke all on function idem_private.hold(text, text, uuid) from public;
+
+-- sql/private/check_policy.sql
+-- Every policy that could not work is refused when it is written, by its own name, rather than at some later call.
+create or replace function idem_private.check_policy() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    problem text;
+    unfit text;
+begin
+    problem := case
+        when new.name is null or new.name = '' then 'name: a policy needs a name'
+        when length(new.name) > 100 or new.name collate "C" ~ '[\x01-\x1f\x7f-\x9f]'
+            then 'name: at most 100 characters, no control characters'
+        when tg_op = 'UPDATE' and new.name <> old.name then 'name: a policy cannot be renamed, its keys remember it'
+        when new.on_lapse is null or new.on_lapse not in ('hold', 'retry') then 'on_lapse: hold or retry'
+        when new.profile is null or new.profile not in ('ietf', 'stripe') then 'profile: ietf or stripe'
+        when new.max_attempts < 1 then 'max_attempts: at least 1, or null for no limit'
+        when new.max_claims < 1 then 'max_claims: at least 1'
+        when new.max_batch < 1 then 'max_batch: at least 1'
+        when new.max_body_bytes < 0 then 'max_body_bytes: at least 0; 0 stores no body'
+        when not coalesce(
+            1 <= new.key_min_length and new.key_min_length <= new.key_max_length and new.key_max_length <= 1024, true
+        ) then 'key_min_length, key_max_length: 1 <= min <= max <= 1024'
+        when array_position(new.methods, null) is not null or '' = any(new.methods) then 'methods: names of HTTP methods'
+        when array_position(new.release_statuses, null) is not null
+            or exists (select from unnest(new.release_statuses) as s where s not between 100 and 599)
+            then 'release_statuses: HTTP statuses from 100 to 599'
+        when array_position(new.drop_headers, null) is not null or '' = any(new.drop_headers)
+            then 'drop_headers: names of HTTP headers'
+        when exists (
+            select from unnest(new.ignore || new.include) as pointer
+            where pointer is null or pointer collate "C" !~ '^(/([^~]|~[01])*)?$'
+        ) then 'ignore, include: JSON pointers (RFC 6901), such as /order/id'
+        when new.replay_header collate "C" !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' then 'replay_header: the name of an HTTP header'
+    end;
+
+    if problem is null then
+        select length.name into unfit
+        from (values
+            (1, 'ttl', new.ttl), (2, 'lease', new.lease), (3, 'retry_after', new.retry_after),
+            (4, 'min_retention', new.min_retention)
+        ) as length (position, name, value)
+        where not isfinite(length.value) or length.value <= interval '0' or length.value > interval '36500 days'
+        order by length.position
+        limit 1;
+        if found then
+            problem := unfit || ': above zero and at most 36500 days';
+        elsif not isfinite(new.tombstone) or new.tombstone < interval '0' or new.tombstone > interval '36500 days' then
+            problem := 'tombstone: from zero to 36500 days';
+        elsif new.ttl <= new.lease then
+            problem := 'ttl: must be longer than lease';
+        end if;
+    end if;
+
+    if problem is null and new.key_pattern is not null then
+        begin
+            perform '' collate "C" ~ new.key_pattern;
+        exception when invalid_regular_expression then
+            problem := 'key_pattern: ' || sqlerrm;
+        end;
+    end if;
+
+    if problem is not null then
+        raise exception using
+            errcode = '22023',
+            message = format('policy %L: %s', left(new.name, 100), problem),
+            detail = jsonb_build_object('code', 'policy_invalid', 'column', split_part(problem, ':', 1))::text,
+            hint = 'The columns of idem.policies are described in the SQL reference.';
+    end if;
+
+    new.ttl := idem_private.exact_interval(new.ttl);
+    new.lease := idem_private.exact_interval(new.lease);
+    new.retry_after := idem_private.exact_interval(new.retry_after);
+    new.min_retention := idem_private.exact_interval(new.min_retention);
+    new.tombstone := idem_private.exact_interval(new.tombstone);
+    new.methods := array(
+        select upper(m.name) from unnest(new.methods) with ordinality as m (name, position) order by m.position
+    );
+    new.drop_headers := array(
+        select lower(h.name) from unnest(new.drop_headers) with ordinality as h (name, position) order by h.position
+    );
+    return new;
+end
+$$;
+
+comment on function idem_private.check_policy() is 'Raises 22023 for a policy that cannot work; makes its intervals exact.';
+
+revoke all on function idem_private.check_policy() from public;
+
+create or replace trigger check_policy before insert or update on idem_private.policy
+for each row execute function idem_private.check_policy();
+
+-- sql/private/retire_policy.sql
+create or replace function idem_private.retire_policy() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if old.name in ('default', 'messages') then
+        raise exception using
+            errcode = '22023',
+            message = format('policy %L belongs to pyidem and cannot be deleted', old.name),
+            detail = jsonb_build_object('code', 'policy_shipped', 'policy', old.name)::text,
+            hint = 'Update its columns instead.';
+    end if;
+    if exists (select from idem_private.reservation as r where r.policy = old.name) then
+        raise exception using
+            errcode = '23503',
+            message = format('policy %L is in use', old.name),
+            detail = jsonb_build_object('code', 'policy_in_use', 'policy', old.name)::text,
+            hint = 'Keys remember their policy until they are purged. Let them expire first.';
+    end if;
+    insert into idem_private.retired_policy select old.*
+    on conflict (name) do nothing;
+    return old;
+end
+$$;
+
+comment on function idem_private.retire_policy() is
+'Refuses the deletion of a shipped policy, or of one in use; keeps the settings for a reservation under way.';
+
+revoke all on function idem_private.retire_policy() from public;
+
+create or replace trigger retire_policy before delete on idem_private.policy
+for each row execute function idem_private.retire_policy();
+
+-- sql/private/revive_policy.sql
+create or replace function idem_private.revive_policy() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    delete from idem_private.retired_policy as p where p.name = new.name;
+    return null;
+end
+$$;
+
+comment on function idem_private.revive_policy() is 'A policy made again under an old name replaces the retired one.';
+
+revoke all on function idem_private.revive_policy() from public;
+
+create or replace trigger revive_policy after insert on idem_private.policy
+for each row execute function idem_private.revive_policy();
+
+-- sql/private/grant_calls.sql
+create or replace function idem_private.grant_calls(role name, calls text[]) returns void
+language plpgsql volatile as $$
+declare
+    call regprocedure;
+begin
+    if not exists (select from pg_catalog.pg_roles as r where r.rolname = grant_calls.role) then
+        raise exception using
+            errcode = '42704',
+            message = format('there is no role %I', grant_calls.role),
+            detail = jsonb_build_object('code', 'no_such_role', 'role', grant_calls.role)::text,
+            hint = 'Roles are made by the administrator of the server: CREATE ROLE.';
+    end if;
+    execute format('grant usage on schema idem to %I', grant_calls.role);
+    for call in
+        select p.oid::regprocedure
+        from pg_catalog.pg_proc as p
+        where p.pronamespace = 'idem'::regnamespace and p.proname = any(grant_calls.calls)
+        order by p.proname
+    loop
+        execute format('grant execute on function %s to %I', call, grant_calls.role);
+    end loop;
+end
+$$;
+
+comment on function idem_private.grant_calls(name, text[]) is 'Lets a role use the schema idem and call these functions.';
+
+revoke all on function idem_private.grant_calls(name, text[]) from public;
+
+-- sql/core/downstream_key.sql
+create or replace function idem.downstream_key(scope text, key text, step text default '') returns uuid
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    secret idem_private.secret;
+begin
+    if downstream_key.scope is null or downstream_key.key is null then
+        perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, null);
+    end if;
+    select s.* into strict secret from idem_private.secret as s;
+    return idem_private.derive_key(
+        secret.inner_key, secret.outer_key, downstream_key.scope, downstream_key.key,
+        coalesce(downstream_key.step, '')
+    );
+end
+$$;
+
+comment on function idem.downstream_key(text, text, text) is
+'The idempotency key to pass on to the next system: the same for every attempt at (scope, key, step), different in every installation, not guessable. Errors: IK001.';
+
+revoke all on function idem.downstream_key(text, text, text) from public;
+
+-- sql/core/reserve.sql
+-- Look; if nothing is there, take a transaction-level try-lock on the key; look again and insert. An uncommitted insert
+-- of the same key would make ON CONFLICT wait for the whole first request: every insert holds the lock, so whoever does
+-- not get it knows that another attempt is at work, without waiting. With the lock held, the look and the insert can
+-- be one statement: a row that its snapshot does not show cannot appear, for nobody else may insert it. The unique
+-- constraint is still the arbiter. A replay takes no lock at all.
+--
+-- Under REPEATABLE READ a row committed after the snapshot makes the insert raise 40001.
+create or replace function idem.reserve(
+    scope text,
+    key text,
+    fingerprint bytea default null,
+    mode text default 'atomic',
+    lease interval default null,
+    fields jsonb default null,
+    state jsonb default null,
+    token uuid default null,
+    policy text default 'default'
+) returns idem.reservation
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    max_rounds constant int := 10;
+    leased boolean;
+    look record;
+    at timestamptz;
+    answer idem.reservation;
+begin
+    reserve.token := coalesce(reserve.token, gen_random_uuid());
+    reserve.policy := coalesce(reserve.policy, 'default');
+    leased := idem_private.check_mode(reserve.mode, reserve.lease);
+    if leased then
+        perform idem_private.begin_leased();
+        reserve.lease := idem_private.check_interval('lease', reserve.lease);
+    end if;
+    if reserve.fields is not null then
+        perform idem_private.check_fields(reserve.fields);
+    end if;
+
+    for round in 1..max_rounds loop
+        select
+            p.ttl, p.lease, p.retry_after, p.key_min_length, p.key_max_length, p.key_pattern,
+            s.inner_key, s.outer_key, r.token is not null as taken
+        into look
+        from idem_private.policy as p
+        cross join idem_private.secret as s
+        left join idem_private.reservation as r
+            on r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
+        where p.name = reserve.policy collate "C";
+        if not found then
+            perform idem_private.refuse_policy(reserve.policy);
+        end if;
+        if round = 1 then
+            perform idem_private.check_key(
+                reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
+            );
+        end if;
+
+        if look.taken then
+            answer := idem_private.reserve_existing(
+                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, reserve.policy, look.ttl,
+                leased, reserve.lease, reserve.state, reserve.token
+            );
+            if answer.outcome is not null then
+                return answer;
+            end if;
+            continue;
+        end if;
+
+        if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
+            answer.outcome := 'in_progress';
+            answer.retry_after := idem_private.retry_after(look.retry_after, null);
+            return answer;
+        end if;
+        if leased then
+            reserve.lease := coalesce(reserve.lease, look.lease);
+        else
+            perform idem_private.defer_check();
+        end if;
+        at := idem_private.clock();
+        insert into idem_private.reservation as r (
+            scope, key, fingerprint, fields, policy, created_at, expires_at,
+            owned_at, owner_xid, token, attempt, leased, lease, lease_until, state
+        )
+        select
+            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, reserve.policy, at, at + look.ttl,
+            clock_timestamp(), pg_current_xact_id(), reserve.token, 1, leased, reserve.lease, at + reserve.lease,
+            reserve.state
+        where not exists (
+            select from idem_private.reservation as r
+            where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
+        )
+        on conflict do nothing;
+        if found then
+            if leased then
+                perform idem_private.note_leased(reserve.scope, reserve.key, false);
+            end if;
+            answer.outcome := 'started';
+            answer.token := reserve.token;
+            answer.attempt := 1;
+            answer.downstream_key := idem_private.derive_key(
+                look.inner_key, look.outer_key, reserve.scope, reserve.key, ''
+            );
+            answer.state := reserve.state;
+            answer.created_at := at;
+            answer.lease_until := at + reserve.lease;
+            answer.expires_at := at + look.ttl;
+            return answer;
+        end if;
+    end loop;
+
+    -- A row came and went at every look. Whoever made it is at work.
+    answer.outcome := 'in_progress';
+    answer.retry_after := idem_private.retry_after(look.retry_after, null);
+    return answer;
+end
+$$;
+
+comment on function idem.reserve(text, text, bytea, text, interval, jsonb, jsonb, uuid, text) is
+'Claims (scope, key) before any work is done. Outcome: started, replay, in_progress, unresolved, mismatch or expired. Mode atomic: the work and idem.complete are in the same transaction; leased: commit, then do the work. Errors: IK001, IK004, IK006, IK007, 22023.';
+
+revoke all on function idem.reserve(text, text, bytea, text, interval, jsonb, jsonb, uuid, text) from public;
+
+-- sql/core/complete.sql
+-- One compare-and-set. It may wait for the row (a takeover, another completion); the conditions are then checked
+-- again on the newest version, so a stale token changes nothing.
+create or replace function idem.complete(
+    scope text,
+    key text,
+    token uuid,
+    status int default null,
+    headers jsonb default null,
+    body bytea default null
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    was_leased boolean;
+begin
+    if complete.headers is not null then
+        perform idem_private.check_headers(complete.headers);
+    end if;
+
+    update idem_private.reservation as r
+    set
+        completed_at = idem_private.clock(),
+        status = complete.status,
+        headers = complete.headers,
+        body = complete.body
+    where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
+        and r.completed_at is null and r.released_at is null
+        and (
+            not r.leased
+            or not idem_private.owned_here(r.owner_xid, r.owned_at)
+            or idem_private.single_transaction()
+        )
+    returning r.leased into was_leased;
+
+    if found then
+        if was_leased then
+            delete from idem_private.unfinished as u
+            where u.scope = complete.scope collate "C" and u.key = complete.key collate "C";
+            perform idem_private.commit_durably();
+        end if;
+        return true;
+    end if;
+
+    if exists (
+        select from idem_private.reservation as r
+        where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
+            and r.completed_at is not null
+            and r.status is not distinct from complete.status
+            and r.headers is not distinct from complete.headers
+            and r.body is not distinct from complete.body
+    ) then
+        return false;
+    end if;
+    perform idem_private.refuse_owner_call(complete.scope, complete.key, complete.token, false);
+    return null;
+end
+$$;
+
+comment on function idem.complete(text, text, uuid, int, jsonb, bytea) is
+'Stores the answer of a reservation and ends it. False: this token has stored exactly this before, in an earlier transaction; roll back the work done again. Headers are a JSON array of [name, value] pairs. Errors: IK001, IK002, IK003, IK004, 22023.';
+
+revoke all on function idem.complete(text, text, uuid, int, jsonb, bytea) from public;
+
+-- sql/core/release.sql
+-- A first attempt that left nothing behind is as if it had never been made, so its row goes and a corrected request
+-- may use the key. An earlier attempt or a checkpoint may have had effects: then the row stays, with its fingerprint.
+create or replace function idem.release(scope text, key text, token uuid) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    held idem_private.reservation;
+begin
+    if exists (
+        select from idem_private.reservation as r
+        where r.scope = release.scope collate "C" and r.key = release.key collate "C" and r.token = release.token
+            and r.released_at is not null
+    ) then
+        return false;
+    end if;
+    held := idem_private.hold(release.scope, release.key, release.token);
+    if held.attempt = 1 and held.recovery_point is null then
+        delete from idem_private.reservation as r where r.scope = held.scope and r.key = held.key;
+        delete from idem_private.unfinished as u where u.scope = held.scope and u.key = held.key;
+    else
+        update idem_private.reservation as r
+        set released_at = idem_private.clock()
+        where r.scope = held.scope and r.key = held.key;
+    end if;
+    return true;
+end
+$$;
+
+comment on function idem.release(text, text, uuid) is
+'Leased: the work did not happen; the key may run again. False: this token has released it before. Errors: IK001, IK002, IK003, IK004.';
+
+revoke all on function idem.release(text, text, uuid) from public;
+
+-- sql/core/defer.sql
+create or replace function idem.defer(
+    scope text, key text, token uuid, retry_in interval default null, reason text default null
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    held idem_private.reservation;
+    at timestamptz;
+begin
+    defer.retry_in := idem_private.check_interval('retry_in', defer.retry_in);
+    held := idem_private.hold(defer.scope, defer.key, defer.token);
+    at := idem_private.clock();
+    -- Only ever earlier: a lease that is over stays over since then.
+    update idem_private.reservation as r
+    set lease_until = least(r.lease_until, at)
+    where r.scope = held.scope and r.key = held.key;
+    update idem_private.unfinished as u
+    set claim_after = at + defer.retry_in, reason = defer.reason
+    where u.scope = held.scope and u.key = held.key;
+    return true;
+end
+$$;
+
+comment on function idem.defer(text, text, uuid, interval, text) is
+'Leased: the owner gives up and the outcome is unknown; the lease ends now and the policy decides, as after any lapse. The token stays valid until another attempt or a resolver takes over. retry_in delays resolvers only. Errors: IK001, IK002, IK003, IK004, 22023.';
+
+revoke all on function idem.defer(text, text, uuid, interval, text) from public;
+
+-- sql/core/extend.sql
+create or replace function idem.extend(
+    scope text, key text, token uuid, lease interval default null
+) returns timestamptz
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    held idem_private.reservation;
+begin
+    extend.lease := idem_private.check_interval('lease', extend.lease);
+    held := idem_private.hold(extend.scope, extend.key, extend.token);
+    held := idem_private.renew_lease(held, extend.lease);
+    return held.lease_until;
+end
+$$;
+
+comment on function idem.extend(text, text, uuid, interval) is
+'Leased: heartbeat. The lease now ends after the given length, or the length it was reserved with; returns when. Errors: IK001, IK002, IK003, IK004, 22023.';
+
+revoke all on function idem.extend(text, text, uuid, interval) from public;
+
+-- sql/core/lookup.sql
+create or replace function idem.lookup(scope text, key text) returns idem.reservation
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    found_row idem_private.reservation;
+    settings idem_private.policy;
+    answer idem.reservation;
+begin
+    if lookup.scope is null or lookup.key is null then
+        perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, null);
+    end if;
+    answer.outcome := 'absent';
+    select r.* into found_row
+    from idem_private.reservation as r
+    where r.scope = lookup.scope collate "C" and r.key = lookup.key collate "C";
+    if not found then
+        return answer;
+    end if;
+    settings := idem_private.policy_of(found_row.policy);
+    answer.outcome := idem_private.phase(
+        found_row, settings.min_retention, settings.tombstone, idem_private.clock()
+    );
+    if answer.outcome = 'absent' then
+        return answer;
+    end if;
+    answer.attempt := found_row.attempt;
+    answer.created_at := found_row.created_at;
+    answer.completed_at := found_row.completed_at;
+    answer.expires_at := idem_private.real_expiry(
+        found_row.expires_at, found_row.completed_at, settings.min_retention
+    );
+    if answer.outcome = 'completed' then
+        answer.status := found_row.status;
+        answer.headers := found_row.headers;
+        answer.body := found_row.body;
+    elsif answer.outcome in ('in_progress', 'lapsed') then
+        answer.lease_until := found_row.lease_until;
+    end if;
+    return answer;
+end
+$$;
+
+comment on function idem.lookup(text, text) is
+'What is stored of a key, without touching it: absent, in_progress, lapsed, released, completed or expired; never a token. Takes no lock, sees committed rows only. Errors: IK001.';
+
+revoke all on function idem.lookup(text, text) from public;
+
+-- sql/operation/version.sql
+create or replace function idem.version() returns text
+language sql immutable security definer set search_path = pg_catalog, pg_temp as $$
+    select '0.1.0.dev0'::text
+$$;
+
+comment on function idem.version() is 'Version of pyidem that is installed in this database.';
+
+revoke all on function idem.version() from public;
+
+-- sql/operation/enable_testing.sql
+create or replace function idem.enable_testing() returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    owner_of_database name;
+begin
+    select pg_get_userbyid(d.datdba) into owner_of_database
+    from pg_catalog.pg_database as d
+    where d.datname = current_database();
+    if not pg_has_role(idem_private.caller(), owner_of_database, 'MEMBER') then
+        raise exception using
+            errcode = '42501',
+            message = 'only the owner of the database may enable testing',
+            detail = jsonb_build_object('code', 'not_the_database_owner', 'owner', owner_of_database)::text,
+            hint = 'Testing lets every session move its clock; it is meant for databases that hold nothing of value.';
+    end if;
+    insert into idem_private.testing (database, enabled_by)
+    select d.oid, idem_private.caller()
+    from pg_catalog.pg_database as d
+    where d.datname = current_database()
+    on conflict (database) do nothing;
+end
+$$;
+
+comment on function idem.enable_testing() is
+'Lets this database honour idem.clock_offset and idem.single_transaction, for test suites; only by its owner. Errors: 42501.';
+
+revoke all on function idem.enable_testing() from public;
+
+-- sql/operation/disable_testing.sql
+create or replace function idem.disable_testing() returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+    delete from idem_private.testing
+$$;
+
+comment on function idem.disable_testing() is
+'Ends what idem.enable_testing began.';
+
+revoke all on function idem.disable_testing() from public;
+
+-- sql/operation/grant_client.sql
+create or replace function idem.grant_client(role name) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform idem_private.grant_calls(
+        grant_client.role,
+        array['reserve', 'complete', 'release', 'defer', 'extend', 'lookup', 'downstream_key', 'version']
+    );
+end
+$$;
+
+comment on function idem.grant_client(name) is
+'Lets a role make, finish and look up reservations: what an application needs, and nothing else.';
+
+revoke all on function idem.grant_client(name) from public;
+
+-- sql/views/policies.sql
+create or replace view idem.policies as
+select
+    p.name,
+    p.ttl,
+    p.lease,
+    p.on_lapse,
+    p.max_attempts,
+    p.max_claims,
+    p.retry_after,
+    p.min_retention,
+    p.tombstone,
+    p.required,
+    p.methods,
+    p.key_min_length,
+    p.key_max_length,
+    p.key_pattern,
+    p.release_statuses,
+    p.drop_headers,
+    p.max_body_bytes,
+    p.max_batch,
+    p.ignore,
+    p.include,
+    p.profile,
+    p.problem_type_base,
+    p.replay_header
+from idem_private.policy as p;
+
+comment on view idem.policies is
+'Named settings. Insert, update and delete here; a change takes effect at the next call. What does not make sense is refused with 22023.';
+
+-- sql/views/keys.sql
+create or replace view idem.keys as
+select
+    r.scope,
+    r.key,
+    r.policy,
+    case when r.leased then 'leased' else 'atomic' end as mode,
+    -- A key that no attempt would find any more, but that purge has not reached yet, is listed as expired.
+    case phase.outcome when 'absent' then 'expired' else phase.outcome end as outcome,
+    r.attempt,
+    r.created_at,
+    r.lease_until,
+    r.released_at,
+    r.completed_at,
+    idem_private.real_expiry(r.expires_at, r.completed_at, p.min_retention) as expires_at,
+    r.status,
+    r.recovery_point,
+    u.claims,
+    u.claim_after,
+    u.reason
+from idem_private.reservation as r
+inner join (
+    select a.* from idem_private.policy as a
+    union all
+    select b.* from idem_private.retired_policy as b
+) as p on r.policy = p.name
+left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key
+cross join lateral (
+    select idem_private.phase(r, p.min_retention, p.tombstone, idem_private.clock()) as outcome
+) as phase;
+
+comment on view idem.keys is
+'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup.';
+
+-- sql/policies.sql
+insert into idem_private.policy (name) values ('default');
+
+-- Brokers redeliver, and operators replay, days later.
+insert into idem_private.policy (name, ttl) values ('messages', '14 days');

@@ -1,0 +1,23 @@
+"""The command line: `pyidem` or `python -m pyidem`. One file per command."""
+
+import sys
+
+# What to install for a package that is missing.
+_EXTRAS = {"typer": "cli", "rich": "cli", "click": "cli", "alembic": "migrate", "sqlalchemy": "migrate"}
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from pyidem.cli.app import app  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        sys.exit(f"pyidem: the command line needs {error.name}: pip install 'pyidem[cli]'")
+    except ImportError as error:
+        # psycopg raises it where neither its C extension nor the system's libpq can be loaded.
+        if "libpq" not in str(error):
+            raise
+        sys.exit("pyidem: psycopg finds no libpq: install the system's libpq, or pip install 'pyidem[binary]'")
+    app(prog_name="pyidem")

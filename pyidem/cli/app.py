@@ -1,0 +1,42 @@
+"""The Typer application: registers the commands."""
+
+from typing import Annotated
+
+import typer
+
+from pyidem import __version__
+from pyidem.cli.current import current
+from pyidem.cli.downgrade import downgrade
+from pyidem.cli.sql import sql
+from pyidem.cli.upgrade import upgrade
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 refused or failed, 2 wrong usage.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pyidem {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    *,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Idempotency keys decided in Postgres: install and operate them."""
+
+
+app.command()(upgrade)
+app.command(context_settings={"ignore_unknown_options": True})(downgrade)  # -1 is a revision
+app.command()(current)
+app.command()(sql)
