@@ -180,8 +180,13 @@ class Cluster:
         """Copy binaries that lie where the server's user cannot go, such as a checkout below /root."""
         if self._account.reaches(self._bindir):
             return self._bindir
-        copy = self.directory / "pginstall"
-        shutil.copytree(self._bindir.parent, copy, symlinks=True, ignore=_NOT_NEEDED_TO_RUN)
+        install = self._bindir.parent
+        package = install.parent
+        copy = self.directory / package.name / install.name
+        shutil.copytree(install, copy, symlinks=True, ignore=_NOT_NEEDED_TO_RUN)
+        libraries = package.with_name(f"{package.name}.libs")  # where a wheel keeps those it brings along
+        if libraries.exists():
+            shutil.copytree(libraries, self.directory / libraries.name)
         return copy / self._bindir.name
 
     def _initdb(self) -> None:
