@@ -9,7 +9,7 @@ PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format sql freeze revision wheel bench clean
+.PHONY: help demo test check format sql freeze wheel bench clean
 
 help: ## show this list
 	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
@@ -35,9 +35,6 @@ sql: $(VENV)/dev.stamp ## build one plain SQL file for other migration tools
 
 freeze: $(VENV)/dev.stamp ## write sql/ into the frozen text of the newest migration
 	@$(PY) migrations/freeze.py freeze $(ARGS)
-
-revision: $(VENV)/dev.stamp ## start a migration from the changes in sql/: m="what changes"
-	@$(PY) migrations/freeze.py revision "$(m)"
 
 wheel: $(VENV)/dev.stamp ## build the wheel and the source archive in dist/
 	@$(PY) -m build --outdir dist .
