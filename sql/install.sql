@@ -30,9 +30,11 @@ begin;
 \ir private/exact_interval.sql
 \ir private/check_interval.sql
 \ir private/check_mode.sql
+\ir private/key_fits.sql
 \ir private/check_key.sql
 \ir private/check_fields.sql
-\ir private/check_headers.sql
+\ir private/headers_are_pairs.sql
+\ir private/refuse_headers.sql
 \ir private/keyed_hash.sql
 \ir private/derive_key.sql
 \ir private/lock_id.sql
@@ -43,6 +45,8 @@ begin;
 \ir private/refuse_policy.sql
 \ir private/retry_after.sql
 \ir private/mismatched_fields.sql
+\ir private/answer.sql
+\ir private/busy.sql
 \ir private/begin_leased.sql
 \ir private/note_leased.sql
 \ir private/defer_check.sql

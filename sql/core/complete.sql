@@ -13,8 +13,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     was_leased boolean;
 begin
-    if complete.headers is not null then
-        perform idem_private.check_headers(complete.headers);
+    if not idem_private.headers_are_pairs(complete.headers) then
+        perform idem_private.refuse_headers();
     end if;
 
     update idem_private.reservation as r

@@ -5,6 +5,7 @@ declare
     found_row idem_private.reservation;
     settings idem_private.policy;
     answer idem.reservation;
+    at timestamptz;
 begin
     if lookup.scope is null or lookup.key is null then
         perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, null);
@@ -17,9 +18,8 @@ begin
         return answer;
     end if;
     settings := idem_private.policy_of(found_row.policy);
-    answer.outcome := idem_private.phase(
-        found_row, settings.min_retention, settings.tombstone, idem_private.clock()
-    );
+    at := idem_private.clock();
+    answer.outcome := idem_private.phase(found_row, settings.min_retention, settings.tombstone, at);
     if answer.outcome = 'absent' then
         return answer;
     end if;

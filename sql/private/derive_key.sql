@@ -1,27 +1,29 @@
--- A version 8 UUID (RFC 9562): 122 bits of the hash, version and variant where a reader expects them.
+-- A version 8 UUID (RFC 9562): the bytes that hold version and variant are fixed, the other 112 bits are the hash.
 create or replace function idem_private.derive_key(
     inner_key bytea, outer_key bytea, scope text, key text, step text
 ) returns uuid
-language plpgsql immutable as $$
-declare
-    digest bytea;
-begin
-    digest := substr(
-        idem_private.keyed_hash(
-            derive_key.inner_key,
-            derive_key.outer_key,
-            convert_to(
-                'downstream:' || length(derive_key.scope)::text || ':' || derive_key.scope
-                || length(derive_key.key)::text || ':' || derive_key.key || derive_key.step,
-                'UTF8'
+language sql stable as $$
+    select encode(
+        overlay(
+            overlay(
+                substr(
+                    idem_private.keyed_hash(
+                        inner_key,
+                        outer_key,
+                        convert_to(
+                            'downstream:' || length(scope)::text || ':' || scope
+                            || length(key)::text || ':' || key || step,
+                            'UTF8'
+                        )
+                    ),
+                    1, 16
+                )
+                placing '\x80'::bytea from 7
             )
+            placing '\x80'::bytea from 9
         ),
-        1, 16
-    );
-    digest := set_byte(digest, 6, (get_byte(digest, 6) & 15) | 128);
-    digest := set_byte(digest, 8, (get_byte(digest, 8) & 63) | 128);
-    return encode(digest, 'hex')::uuid;
-end
+        'hex'
+    )::uuid
 $$;
 
 comment on function idem_private.derive_key(bytea, bytea, text, text, text) is

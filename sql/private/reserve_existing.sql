@@ -13,6 +13,7 @@ create or replace function idem_private.reserve_existing(
     ttl interval,
     leased boolean,
     lease interval,
+    default_lease interval,
     state jsonb,
     token uuid
 ) returns idem.reservation
@@ -21,8 +22,9 @@ language plpgsql volatile as $$
 declare
     found_row idem_private.reservation;
     settings idem_private.policy;
-    verdict idem.reservation;
-    locked boolean := false;
+    at timestamptz;
+    verdict text;
+    held boolean := false;
 begin
     select r.* into found_row
     from idem_private.reservation as r
@@ -31,42 +33,39 @@ begin
         return null;
     end if;
     settings := idem_private.policy_of(found_row.policy);
-    verdict := idem_private.judge(
-        found_row, settings, reserve_existing.fingerprint, reserve_existing.fields, reserve_existing.token
-    );
-    -- A snapshot older than this moment could show a lapse that a heartbeat has ended: only the lock can tell.
-    if verdict.outcome not in ('take', 'renew')
-        and not (verdict.outcome = 'unresolved' and current_setting('transaction_isolation') <> 'read committed') then
-        return verdict;
-    end if;
+    at := idem_private.clock();
+    verdict := idem_private.judge(found_row, settings, reserve_existing.fingerprint, reserve_existing.token, at);
 
-    select r.* into found_row
-    from idem_private.reservation as r
-    where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C"
-    for update skip locked;
-    locked := found;
-    if not locked then
+    if verdict in ('take', 'renew')
+        -- A snapshot older than this moment could show a lapse that a heartbeat has ended: the lock tells.
+        or (verdict = 'unresolved' and current_setting('transaction_isolation') <> 'read committed') then
         select r.* into found_row
         from idem_private.reservation as r
-        where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C";
-        if not found then
-            return null;
+        where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C"
+        for update skip locked;
+        held := found;
+        if not held then
+            select r.* into found_row
+            from idem_private.reservation as r
+            where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C";
+            if not found then
+                return null;
+            end if;
+        end if;
+        settings := idem_private.policy_of(found_row.policy);
+        at := idem_private.clock();
+        verdict := idem_private.judge(found_row, settings, reserve_existing.fingerprint, reserve_existing.token, at);
+        if verdict in ('take', 'renew') and not held then
+            return idem_private.busy(settings.retry_after);
         end if;
     end if;
-    settings := idem_private.policy_of(found_row.policy);
-    verdict := idem_private.judge(
-        found_row, settings, reserve_existing.fingerprint, reserve_existing.fields, reserve_existing.token
-    );
-    if verdict.outcome not in ('take', 'renew') then
-        return verdict;
-    end if;
-    if not locked then
-        verdict.outcome := 'in_progress';
-        verdict.retry_after := idem_private.retry_after(settings.retry_after, null);
-        return verdict;
+    if verdict not in ('take', 'renew') then
+        return idem_private.answer(
+            verdict, found_row, settings.min_retention, settings.retry_after, reserve_existing.fields, at
+        );
     end if;
 
-    if verdict.outcome = 'renew' then
+    if verdict = 'renew' then
         if found_row.leased <> reserve_existing.leased then
             raise exception using
                 errcode = 'IK004',
@@ -97,13 +96,15 @@ begin
             reserve_existing.policy,
             reserve_existing.ttl,
             reserve_existing.leased,
-            reserve_existing.lease,
+            case when reserve_existing.leased
+                then coalesce(reserve_existing.lease, reserve_existing.default_lease)
+            end,
             reserve_existing.state,
             reserve_existing.token
         );
     end if;
     if found_row.leased then
-        perform idem_private.note_leased(found_row.scope, found_row.key, verdict.outcome = 'renew');
+        perform idem_private.note_leased(found_row.scope, found_row.key, verdict = 'renew');
     else
         delete from idem_private.unfinished as u where u.scope = found_row.scope and u.key = found_row.key;
     end if;
@@ -112,9 +113,9 @@ end
 $$;
 
 comment on function idem_private.reserve_existing(
-    text, text, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+    text, text, bytea, jsonb, text, interval, boolean, interval, interval, jsonb, uuid
 ) is 'Outcome of reserve for a key that has a row, or null if the row has gone meanwhile.';
 
 revoke all on function idem_private.reserve_existing(
-    text, text, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+    text, text, bytea, jsonb, text, interval, boolean, interval, interval, jsonb, uuid
 ) from public;

@@ -24,9 +24,8 @@ inner join (
     select b.* from idem_private.retired_policy as b
 ) as p on r.policy = p.name
 left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key
-cross join lateral (
-    select idem_private.phase(r, p.min_retention, p.tombstone, idem_private.clock()) as outcome
-) as phase;
+cross join (select idem_private.clock() as at) as now
+cross join lateral (select idem_private.phase(r, p.min_retention, p.tombstone, now.at) as outcome) as phase;
 
 comment on view idem.keys is
 'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup.';
