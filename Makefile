@@ -23,8 +23,13 @@ test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k r
 	@$(PY) -m pytest $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, SQL analysis, and whether generated files are current
+	@$(PY) -m ruff format --check --quiet . || { echo "Run: make format" >&2; exit 1; }
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m mypy
+	@$(PY) -m sqlfluff lint --disable-progress-bar sql
+	@$(PY) migrations/freeze.py freeze --check
 	@$(PY) -m tests.support.provision
-	@$(PY) -m tests.check $(ARGS)
+	@$(PY) -m pytest tests/check
 
 format: $(VENV)/dev.stamp ## put Python files into their standard form
 	@$(PY) -m ruff check --fix-only --quiet .

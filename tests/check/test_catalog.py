@@ -1,0 +1,60 @@
+"""Rules that every installed object keeps, asked of the catalog."""
+
+import pytest
+
+from tests.support.database import Database
+
+OURS = "('idem'::regnamespace, 'idem_private'::regnamespace)"
+PINNED = "'search_path=pg_catalog, pg_temp' = any(coalesce(p.proconfig, '{}'))"
+
+# They run the caller's code with the caller's rights and search_path.
+FREE = "('idem.run'::text, 'idem.purge_all')"
+
+EXCEPTIONS = {
+    "a function is granted to PUBLIC": f"""
+        select p.oid::regprocedure::text from pg_proc as p
+        cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) as a
+        where p.pronamespace in {OURS} and a.grantee = 0""",
+    "a relation is granted to PUBLIC": f"""
+        select c.oid::regclass::text from pg_class as c cross join lateral aclexplode(c.relacl) as a
+        where c.relnamespace in {OURS} and a.grantee = 0""",
+    "a schema is granted to PUBLIC": f"""
+        select n.nspname::text from pg_namespace as n cross join lateral aclexplode(n.nspacl) as a
+        where n.oid in {OURS} and a.grantee = 0""",
+    "a function of the API does not pin its search_path": f"""
+        select p.oid::regprocedure::text from pg_proc as p
+        where p.pronamespace = 'idem'::regnamespace and not {PINNED} and p.oid::regproc::text not in {FREE}""",
+    "a function of the API does not run with its owner's rights": f"""
+        select p.oid::regprocedure::text from pg_proc as p
+        where p.pronamespace = 'idem'::regnamespace and not p.prosecdef and p.oid::regproc::text not in {FREE}""",
+    "a function that a session can reach by itself does not pin its search_path": f"""
+        select p.oid::regprocedure::text from pg_proc as p
+        where p.pronamespace = 'idem_private'::regnamespace and not {PINNED}
+            and (
+                p.prosecdef or p.prorettype = 'trigger'::regtype
+                or exists (select from aclexplode(p.proacl) as a where a.grantee <> p.proowner)
+            )""",
+    "a function is overloaded": f"""
+        select p.pronamespace::regnamespace || '.' || p.proname from pg_proc as p
+        where p.pronamespace in {OURS} group by 1 having count(*) > 1""",
+    "an object of the API has no comment": """
+        select p.oid::regprocedure::text from pg_proc as p
+        where p.pronamespace = 'idem'::regnamespace and obj_description(p.oid, 'pg_proc') is null
+        union all
+        select c.oid::regclass::text from pg_class as c
+        where c.relnamespace = 'idem'::regnamespace and c.relkind <> 'c' and obj_description(c.oid, 'pg_class') is null
+        union all
+        select t.oid::regtype::text from pg_type as t inner join pg_class as c on t.typrelid = c.oid
+        where t.typnamespace = 'idem'::regnamespace and c.relkind = 'c'
+            and obj_description(t.oid, 'pg_type') is null""",
+    "a function of the API has an argument without a name": """
+        select p.oid::regprocedure::text from pg_proc as p
+        where p.pronamespace = 'idem'::regnamespace and p.pronargs > coalesce(cardinality(p.proargnames), 0)""",
+}
+
+
+@pytest.mark.parametrize("query", EXCEPTIONS.values(), ids=[f"never {fault}" for fault in EXCEPTIONS])
+def test_no_object_breaks_the_rule(query: str, db: Database) -> None:
+    with db.connect(autocommit=True) as connection:
+        connection.execute("select idem.grant_client(%s)", [db.create_role("client")])
+        assert connection.execute(query.encode()).fetchall() == []

@@ -1,0 +1,32 @@
+"""plpgsql_check over every PL/pgSQL function, with all its warnings."""
+
+from tests.support.database import Database
+
+FINDINGS = """
+select p.oid::regprocedure || coalesce(' line ' || c.lineno, '') || ': ' || c.level || ': ' || c.message
+    || coalesce(' (' || c.detail || ')', '')
+from pg_proc as p
+inner join pg_language as l on p.prolang = l.oid and l.lanname = 'plpgsql'
+left join pg_trigger as t on t.tgfoid = p.oid and not t.tgisinternal
+cross join lateral plpgsql_check_function_tb(p.oid, coalesce(t.tgrelid, 0), all_warnings => true) as c
+where p.pronamespace in ('idem'::regnamespace, 'idem_private'::regnamespace)
+order by 1
+"""
+
+
+def test_plpgsql_check_finds_nothing(db: Database) -> None:
+    with db.connect(autocommit=True) as connection:
+        connection.execute("create extension plpgsql_check")
+        findings = [finding for (finding,) in connection.execute(FINDINGS)]
+    assert not findings, "\n".join(findings)
+
+
+def test_plpgsql_check_would_find_an_unused_variable(db: Database) -> None:
+    with db.connect(autocommit=True) as connection:
+        connection.execute("create extension plpgsql_check")
+        connection.execute(
+            "create function idem_private.wrong() returns int language plpgsql as"
+            " 'declare idle int; begin return 1; end'"
+        )
+        findings = [finding for (finding,) in connection.execute(FINDINGS)]
+    assert any(finding.startswith("idem_private.wrong()") and '"idle"' in finding for finding in findings)
