@@ -1,0 +1,306 @@
+"""psycopg connections and pools.
+
+Statements are never prepared and no session state is set, so that all this works through a pooler in transaction mode.
+Pipeline mode puts BEGIN, a call and COMMIT into one round trip; a libpq before 14, which has none, takes one for each.
+Cursors are made here and not by the connection, whose cursor and row factories are the application's own, and results
+come in binary form, which DateStyle and IntervalStyle do not reach.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import dict_row
+
+from pyidem._calls import Call
+from pyidem._errors import WrongMode
+
+T = TypeVar("T")
+
+_READ_COMMITTED = "set transaction isolation level read committed"
+
+
+class PsycopgUnit:
+    """One transaction on a psycopg connection.
+
+    Its own transaction is psycopg's `Transaction`: the application's `connection.transaction()` nests in it, and a
+    stray `connection.commit()` is refused. Inside a transaction that is open already it is a savepoint. A joined
+    transaction is the application's, and ended only on demand.
+    """
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        *,
+        joined: bool = False,
+        give_back: Callable[[psycopg.Connection[Any]], None] | None = None,
+    ) -> None:
+        self.handle = connection
+        self._joined = joined
+        self._give_back = give_back
+        self._nested = False
+        self._transaction: psycopg.Transaction | None = None
+
+    def inside(self) -> bool:
+        """Tell whether the connection is in a transaction."""
+        return in_transaction(self.handle)
+
+    def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
+        """Begin and make a call."""
+        if self._joined:
+            refuse_autocommit(self.handle)
+            return _read(call, self._send(call))
+        with self._round_trip():
+            self._open(read_committed=read_committed)
+            cursor = self._send(call)
+        return _read(call, cursor)
+
+    def call(self, call: Call[T]) -> T:
+        """Make a call."""
+        return call.decode(_row(self._send(call).fetchone()))
+
+    def commit(self, call: Call[T] | None = None) -> T | None:
+        """Make a last call and commit."""
+        with self._round_trip():
+            cursor = self._send(call)
+            self._commit()
+        return _read(call, cursor)
+
+    def once(self, call: Call[T]) -> T:
+        """Make a call in a transaction of its own."""
+        with self._round_trip():
+            self._open(read_committed=True)
+            cursor = self._send(call)
+            self._commit()
+        return call.decode(_row(cursor.fetchone()))
+
+    def rollback(self) -> None:
+        """Roll back, unless the connection is lost and the server has done so."""
+        transaction, self._transaction = self._transaction, None
+        if self.handle.closed:
+            return
+        if transaction is None:
+            self.handle.rollback()
+        else:
+            transaction.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
+
+    def close(self) -> None:
+        """Give the connection back to where it came from."""
+        if self._give_back is not None:
+            self._give_back(self.handle)
+
+    @contextmanager
+    def _round_trip(self) -> Iterator[None]:
+        if self._transaction is None:
+            self._nested = self.inside()
+        if self._joined or self._nested or not psycopg.Pipeline.is_supported():
+            yield
+        else:
+            with self.handle.pipeline():
+                yield
+
+    def _open(self, *, read_committed: bool) -> None:
+        self._transaction = psycopg.Transaction(self.handle)
+        self._transaction.__enter__()
+        if read_committed and not self._nested:
+            self.handle.execute(_READ_COMMITTED, prepare=False)
+
+    def _send(self, call: Call[Any] | None) -> psycopg.Cursor[dict[str, Any]]:
+        cursor = psycopg.Cursor(self.handle, row_factory=dict_row)
+        if call is not None:
+            cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
+        return cursor
+
+    def _commit(self) -> None:
+        transaction, self._transaction = self._transaction, None
+        if transaction is None:
+            self.handle.commit()
+        else:
+            transaction.__exit__(None, None, None)
+
+
+class AsyncPsycopgUnit:
+    """The same on an asynchronous connection."""
+
+    def __init__(
+        self,
+        connection: psycopg.AsyncConnection[Any],
+        *,
+        joined: bool = False,
+        give_back: Callable[[psycopg.AsyncConnection[Any]], Awaitable[None]] | None = None,
+    ) -> None:
+        self.handle = connection
+        self._joined = joined
+        self._give_back = give_back
+        self._nested = False
+        self._transaction: psycopg.AsyncTransaction | None = None
+
+    async def inside(self) -> bool:
+        """Tell whether the connection is in a transaction."""
+        return in_transaction(self.handle)
+
+    async def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
+        """Begin and make a call."""
+        if self._joined:
+            refuse_autocommit(self.handle)
+            return await _read_async(call, await self._send(call))
+        async with self._round_trip():
+            await self._open(read_committed=read_committed)
+            cursor = await self._send(call)
+        return await _read_async(call, cursor)
+
+    async def call(self, call: Call[T]) -> T:
+        """Make a call."""
+        cursor = await self._send(call)
+        return call.decode(_row(await cursor.fetchone()))
+
+    async def commit(self, call: Call[T] | None = None) -> T | None:
+        """Make a last call and commit."""
+        async with self._round_trip():
+            cursor = await self._send(call)
+            await self._commit()
+        return await _read_async(call, cursor)
+
+    async def once(self, call: Call[T]) -> T:
+        """Make a call in a transaction of its own."""
+        async with self._round_trip():
+            await self._open(read_committed=True)
+            cursor = await self._send(call)
+            await self._commit()
+        return call.decode(_row(await cursor.fetchone()))
+
+    async def rollback(self) -> None:
+        """Roll back, unless the connection is lost and the server has done so."""
+        transaction, self._transaction = self._transaction, None
+        if self.handle.closed:
+            return
+        if transaction is None:
+            await self.handle.rollback()
+        else:
+            await transaction.__aexit__(psycopg.Rollback, psycopg.Rollback(), None)
+
+    async def close(self) -> None:
+        """Give the connection back to where it came from."""
+        if self._give_back is not None:
+            await self._give_back(self.handle)
+
+    @asynccontextmanager
+    async def _round_trip(self) -> AsyncIterator[None]:
+        if self._transaction is None:
+            self._nested = in_transaction(self.handle)
+        if self._joined or self._nested or not psycopg.AsyncPipeline.is_supported():
+            yield
+        else:
+            async with self.handle.pipeline():
+                yield
+
+    async def _open(self, *, read_committed: bool) -> None:
+        self._transaction = psycopg.AsyncTransaction(self.handle)
+        await self._transaction.__aenter__()
+        if read_committed and not self._nested:
+            await self.handle.execute(_READ_COMMITTED, prepare=False)
+
+    async def _send(self, call: Call[Any] | None) -> psycopg.AsyncCursor[dict[str, Any]]:
+        cursor = psycopg.AsyncCursor(self.handle, row_factory=dict_row)
+        if call is not None:
+            await cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
+        return cursor
+
+    async def _commit(self) -> None:
+        transaction, self._transaction = self._transaction, None
+        if transaction is None:
+            await self.handle.commit()
+        else:
+            await transaction.__aexit__(None, None, None)
+
+
+class ConnectionSource:
+    """One connection that every unit uses in turn."""
+
+    shared = False
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def open(self) -> PsycopgUnit:
+        """Return a unit on the connection."""
+        return PsycopgUnit(self._connection)
+
+    def join(self) -> PsycopgUnit:
+        """Return a unit in the connection's own transaction."""
+        return PsycopgUnit(self._connection, joined=True)
+
+
+class AsyncConnectionSource:
+    """One asynchronous connection that every unit uses in turn."""
+
+    shared = False
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        self._connection = connection
+
+    async def open(self) -> AsyncPsycopgUnit:
+        """Return a unit on the connection."""
+        return AsyncPsycopgUnit(self._connection)
+
+    def join(self) -> AsyncPsycopgUnit:
+        """Return a unit in the connection's own transaction."""
+        return AsyncPsycopgUnit(self._connection, joined=True)
+
+
+class PoolSource:
+    """A `psycopg_pool.ConnectionPool`."""
+
+    shared = True
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    def open(self) -> PsycopgUnit:
+        """Take a connection out of the pool."""
+        return PsycopgUnit(self._pool.getconn(), give_back=self._pool.putconn)
+
+
+class AsyncPoolSource:
+    """A `psycopg_pool.AsyncConnectionPool`."""
+
+    shared = True
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    async def open(self) -> AsyncPsycopgUnit:
+        """Take a connection out of the pool."""
+        return AsyncPsycopgUnit(await self._pool.getconn(), give_back=self._pool.putconn)
+
+
+_AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
+
+
+def in_transaction(connection: _AnyConnection) -> bool:
+    """Tell whether a transaction is open, from what the server said last; this asks nothing."""
+    return connection.info.transaction_status != TransactionStatus.IDLE
+
+
+def refuse_autocommit(connection: _AnyConnection) -> None:
+    """Refuse to join a transaction that does not exist: each statement would commit by itself."""
+    if connection.autocommit and not in_transaction(connection):
+        raise WrongMode(
+            "the connection is in autocommit mode and not in a transaction",
+            hint="Open one with connection.transaction(), or leave out `on` and let the block own its transaction.",
+        )
+
+
+def _read(call: Call[T] | None, cursor: psycopg.Cursor[dict[str, Any]]) -> T | None:
+    return None if call is None else call.decode(_row(cursor.fetchone()))
+
+
+async def _read_async(call: Call[T] | None, cursor: psycopg.AsyncCursor[dict[str, Any]]) -> T | None:
+    return None if call is None else call.decode(_row(await cursor.fetchone()))
+
+
+def _row(row: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    assert row is not None, "a function call returns a row"
+    return row

@@ -1,0 +1,227 @@
+"""Every error that pyidem raises, as one tree.
+
+    IdempotencyError
+    |
+    |   answers for the client of an API; each has an HTTP status and a problem document
+    |-- KeyMissing              400  no key where the policy requires one
+    |-- KeyInvalid      IK001   400  scope or key not acceptable
+    |-- KeyReused               422  the same key came with another request
+    |-- InProgress              409  another attempt is at work; try again after `retry_after`
+    |-- OutcomeUnknown          409  an earlier attempt stopped half-way; nobody knows yet how far it got
+    |-- KeyExpired              410  the stored answer is gone, the key must not be used again
+    |
+    |   errors of the program or its surroundings
+    |-- LostReservation IK002        another attempt owns the key now, or it is completed with another answer
+    |-- NoSuchReservation IK003      nothing is reserved under this key
+    |-- WrongMode       IK004        the call does not fit the reservation's mode or transaction
+    |-- NotCompleted    IK005        an atomic block ended without an answer; everything was rolled back
+    |-- NoSuchPolicy    IK006        no policy of this name
+    `-- LimitExceeded   IK007        over a limit of the policy
+
+An error is recognised by its SQLSTATE, never by its text. What has no SQLSTATE of ours stays what the driver made of
+it: 42501 (this role may not do that), 22023 (bad argument), 40001 (run the transaction again).
+"""
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from pyidem._types import Reservation
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+class IdempotencyError(Exception):
+    """The base of all errors of pyidem.
+
+    `sqlstate` is the code that the database gives this error, empty for what it does not call one. `detail` is what it
+    says to machines, as a dict; `hint` what to do about it. `status` is the fitting HTTP status, None for what is no
+    answer to a client.
+    """
+
+    sqlstate: ClassVar[str] = ""
+    status: ClassVar[int | None] = None
+    code: ClassVar[str | None] = None
+    title: ClassVar[str | None] = None
+
+    def __init__(self, message: str, *, detail: dict[str, Any] | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.detail = detail or {}
+        self.hint = hint
+
+    @property
+    def problem(self) -> dict[str, Any] | None:
+        """The answer to an HTTP client as `application/problem+json` (RFC 9457); None where `status` is None."""
+        if self.status is None:
+            return None
+        return {
+            "type": "about:blank",
+            "title": self.title,
+            "status": self.status,
+            "detail": str(self),
+            "code": self.code,
+        }
+
+
+class KeyMissing(IdempotencyError):
+    """The request has no idempotency key, and the policy requires one."""
+
+    status = 400
+    code = "idempotency_key_missing"
+    title = "Idempotency key missing"
+
+
+class KeyInvalid(IdempotencyError):
+    """The scope or the key is not acceptable: `detail` says which rule it breaks."""
+
+    sqlstate = "IK001"
+    status = 400
+    code = "idempotency_key_invalid"
+    title = "Idempotency key invalid"
+
+
+class KeyReused(IdempotencyError):
+    """The key belongs to another request; `mismatched` names the parts that differ, where both sides sent them."""
+
+    status = 422
+    code = "idempotency_key_reused"
+    title = "Idempotency key reused"
+
+    def __init__(self, message: str, *, mismatched: list[str] | None = None, **attributes: Any) -> None:
+        super().__init__(message, **attributes)
+        self.mismatched = mismatched or []
+
+    @property
+    def problem(self) -> dict[str, Any] | None:
+        """The problem document, with `mismatched`."""
+        return {**(super().problem or {}), "mismatched": self.mismatched}
+
+
+class _TryLater(IdempotencyError):
+    """The base of the answers that come with a Retry-After."""
+
+    def __init__(self, message: str, *, retry_after: timedelta | None = None, **attributes: Any) -> None:
+        super().__init__(message, **attributes)
+        self.retry_after = retry_after
+
+
+class InProgress(_TryLater):
+    """Another attempt with this key is at work. Try again after `retry_after`."""
+
+    status = 409
+    code = "idempotency_request_in_progress"
+    title = "Request in progress"
+
+
+class OutcomeUnknown(_TryLater):
+    """An attempt with this key stopped half-way, and what it did outside is not known yet.
+
+    A resolver or an operator decides; until then the key stays closed.
+    """
+
+    status = 409
+    code = "idempotency_outcome_unknown"
+    title = "Outcome unknown"
+
+
+class KeyExpired(IdempotencyError):
+    """The stored answer is gone; the key is kept a while longer so that nothing runs twice."""
+
+    status = 410
+    code = "idempotency_key_expired"
+    title = "Idempotency key expired"
+
+
+class LostReservation(IdempotencyError):
+    """This attempt no longer owns the key, or the key is completed with another answer. Nothing was changed."""
+
+    sqlstate = "IK002"
+
+
+class NoSuchReservation(IdempotencyError):
+    """Nothing is reserved under this scope and key."""
+
+    sqlstate = "IK003"
+
+
+class WrongMode(IdempotencyError):
+    """The call does not fit the reservation's mode, or the transaction it is made in."""
+
+    sqlstate = "IK004"
+
+
+class NotCompleted(IdempotencyError):
+    """An atomic block came to its end without an answer; its transaction was rolled back and the key is free."""
+
+    sqlstate = "IK005"
+
+
+class NoSuchPolicy(IdempotencyError):
+    """There is no policy of this name."""
+
+    sqlstate = "IK006"
+
+
+class LimitExceeded(IdempotencyError):
+    """More than the policy allows in one call."""
+
+    sqlstate = "IK007"
+
+
+BY_SQLSTATE: dict[str, type[IdempotencyError]] = {
+    kind.sqlstate: kind
+    for kind in (KeyInvalid, LostReservation, NoSuchReservation, WrongMode, NotCompleted, NoSuchPolicy, LimitExceeded)
+}
+
+
+def sqlstate_of(error: BaseException) -> str | None:
+    """Return the SQLSTATE of a psycopg error, or of the one that a SQLAlchemy error wraps."""
+    state = getattr(getattr(error, "orig", error), "sqlstate", None)
+    return state if isinstance(state, str) else None
+
+
+def translate(error: BaseException) -> BaseException:
+    """Return pyidem's own error for a driver's, or the very same error where it is none of ours.
+
+    Useful where an application calls the SQL functions itself: `raise translate(error) from error`.
+    """
+    kind = BY_SQLSTATE.get(sqlstate_of(error) or "")
+    if kind is None or isinstance(error, IdempotencyError):
+        return error
+    diagnosis = cast("psycopg.Error", getattr(error, "orig", error)).diag
+    return kind(
+        diagnosis.message_primary or str(error),
+        detail=_parse_detail(diagnosis.message_detail),
+        hint=diagnosis.message_hint,
+    )
+
+
+def outcome_error(reservation: Reservation) -> IdempotencyError | None:
+    """Return the error that stands for an outcome of reserve, or None where there is an answer or work to do."""
+    match reservation.outcome:
+        case "mismatch":
+            return KeyReused(
+                "This idempotency key was used before with a different request.", mismatched=reservation.mismatched
+            )
+        case "in_progress":
+            return InProgress(
+                "A request with this idempotency key is being processed.", retry_after=reservation.retry_after
+            )
+        case "unresolved":
+            return OutcomeUnknown(
+                "An earlier request with this idempotency key was interrupted; its outcome is being determined.",
+                retry_after=reservation.retry_after,
+            )
+        case "expired":
+            return KeyExpired("This idempotency key was used before and its answer is no longer kept.")
+        case _:
+            return None
+
+
+def _parse_detail(text: str | None) -> dict[str, Any]:
+    try:
+        detail = json.loads(text or "{}")
+    except ValueError:
+        return {"detail": text}
+    return detail if isinstance(detail, dict) else {"detail": detail}

@@ -1,0 +1,239 @@
+"""The protocols of the two modes, each as one flow that reads from top to bottom.
+
+A flow yields its I/O (see `pyidem._drivers`) and so serves both flavours. The decisions are the database's; what is
+here is the order of calls, who owns which transaction, and what happens when something breaks in between.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from pyidem import _calls
+from pyidem._adapters import Source, Unit
+from pyidem._calls import Call
+from pyidem._drivers import BlockFlow, Body, Flow
+from pyidem._errors import WrongMode, sqlstate_of
+from pyidem._operations import AtomicOperation, LeasedOperation
+from pyidem._types import Reservation
+
+T = TypeVar("T")
+
+_MAX_TRIES = 5
+_SERIALIZATION_FAILURE = "40001"
+
+_log = logging.getLogger("pyidem")
+
+
+def single_call(source: Source, call: Call[T]) -> Flow[T]:
+    """Make a call in a short transaction of its own; the connection goes back before this returns."""
+    unit = yield from _open(source)
+    try:
+        return (yield partial(unit.once, call))  # type: ignore[no-any-return]
+    except BaseException as error:
+        yield from _undo(unit, error)
+        raise
+    finally:
+        yield unit.close
+
+
+def joined_call(unit: Unit, call: Call[T]) -> Flow[T]:
+    """Make a call in the application's transaction."""
+    return (yield partial(unit.call, call))  # type: ignore[no-any-return]
+
+
+def atomic(op: AtomicOperation[Any], source: Source, reserve: Call[Reservation]) -> BlockFlow[Any]:
+    """Reserve, work and answer in one transaction of the block's own: all commit, or nothing happened."""
+    unit, reservation = yield from _retried(partial(_begin, source, reserve))
+    try:
+        op.enter(reservation, unit)
+        yield Body(op)
+        yield partial(unit.commit, op.completion())
+    except BaseException as error:
+        yield from _undo(unit, error)
+        raise
+    finally:
+        op.leave()
+        yield unit.close
+    op.settle()
+
+
+def joined_atomic(op: AtomicOperation[Any], unit: Unit, reserve: Call[Reservation], *, commit: bool) -> BlockFlow[Any]:
+    """Reserve and answer in the application's transaction, and commit that only if told to."""
+    try:
+        op.enter((yield partial(unit.begin, reserve)), unit)
+        yield Body(op)
+        completion = op.completion()
+        if commit:
+            yield partial(unit.commit, completion)
+        elif completion is not None:
+            yield partial(unit.call, completion)
+    except BaseException as error:
+        if commit:
+            yield from _undo(unit, error)
+        raise
+    finally:
+        op.leave()
+        yield unit.close
+    op.settle()
+
+
+def leased(op: LeasedOperation[Any], reserve: Call[Reservation]) -> BlockFlow[Any]:
+    """Reserve and commit; work without any transaction; answer in another one. If that fails the outcome is unknown."""
+    op.enter((yield from _retried(partial(single_call, op.source, reserve))))
+    if not op.started:
+        yield Body(op)
+        return
+    yield from op.start_heartbeat()
+    try:
+        yield Body(op)
+        yield from op.stop_heartbeat()
+        if op.has_answer:
+            op.require_owner()
+            yield from _complete_alone(op)
+        elif not op.finished:
+            _log.warning("leased.unfinished", extra=op.names)
+            yield from _defer(op, "the block ended without an answer")
+    except BaseException as error:
+        yield from op.stop_heartbeat()
+        yield from _give_up(op, error)
+        raise
+
+
+def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any]:
+    """The business write and the answer, in one transaction.
+
+    The answer is acknowledged before COMMIT: False says that an earlier transaction has committed this very answer, and
+    with it this very work, so what was done here again is rolled back.
+    """
+    op.require_owner()
+    unit = yield from _open(op.source)
+    try:
+        with op.withdrawing():
+            yield partial(unit.begin, read_committed=True)
+            yield Body(unit.handle)
+            op.require_owner()
+            completion = op.completion()
+            if completion is None:
+                yield unit.commit
+            else:
+                yield from op.stop_heartbeat()
+                first = yield partial(unit.call, completion)
+                yield unit.commit if first else unit.rollback
+                op.settle()
+    except BaseException as error:
+        yield from _undo(unit, error)
+        yield from op.start_heartbeat()
+        raise
+    finally:
+        yield unit.close
+
+
+def extend(op: LeasedOperation[Any], call: Call[T]) -> Flow[T]:
+    """Renew the lease."""
+    op.require_owner()
+    return (yield from single_call(op.source, call))
+
+
+def give_up(op: LeasedOperation[Any], call: Call[bool], how: str) -> Flow[bool]:
+    """Release or defer, as the application wants it."""
+    op.require_owner()
+    yield from op.stop_heartbeat()
+    result = yield from single_call(op.source, call)
+    op.give_up(how)
+    return result
+
+
+def refuse_commit(commit: bool | None) -> None:
+    """Refuse `commit` where the block owns its transaction anyway."""
+    if commit is not None:
+        raise TypeError("commit= goes with on=: a block with a transaction of its own always commits it")
+
+
+def require_commit(commit: bool | None) -> bool:
+    """Require an answer to the question who ends a joined transaction."""
+    if commit is None:
+        raise TypeError("on= needs commit=True (the block ends the transaction) or commit=False (you do)")
+    return commit
+
+
+def require_shared(source: Source, heartbeat: bool | timedelta) -> Source:
+    """Refuse a heartbeat that would have no connection of its own."""
+    if heartbeat is not False and not source.shared:
+        raise TypeError("a heartbeat needs a second connection: give Idem a pool, an engine or a sessionmaker")
+    return source
+
+
+def _begin(source: Source, reserve: Call[Reservation]) -> Flow[tuple[Unit, Reservation]]:
+    unit = yield from _open(source)
+    try:
+        return unit, (yield partial(unit.begin, reserve))
+    except BaseException as error:
+        yield from _undo(unit, error)
+        yield unit.close
+        raise
+
+
+def _open(source: Source) -> Flow[Unit]:
+    """Open a unit that is to own its transaction, which is not possible where one is open already."""
+    unit: Unit = yield source.open
+    try:
+        if (yield unit.inside):
+            _refuse_inside(single_transaction=(yield partial(unit.call, _calls.SINGLE_TRANSACTION)))
+    except BaseException:
+        yield unit.close
+        raise
+    return unit
+
+
+def _refuse_inside(*, single_transaction: bool) -> None:
+    if not single_transaction:
+        raise WrongMode(
+            "the connection is already in a transaction",
+            hint="End it first; or, for atomic mode, join it: on=connection, commit=True or False.",
+        )
+
+
+def _retried(attempt: Callable[[], Flow[T]]) -> Flow[T]:
+    """Try again in a fresh transaction after a serialization failure: nothing has been done yet."""
+    for _ in range(_MAX_TRIES - 1):
+        try:
+            return (yield from attempt())
+        except Exception as error:
+            if sqlstate_of(error) != _SERIALIZATION_FAILURE:
+                raise
+            _log.debug("reserve.retried", extra={"sqlstate": _SERIALIZATION_FAILURE})
+    return (yield from attempt())
+
+
+def _complete_alone(op: LeasedOperation[Any]) -> Flow[None]:
+    """Store an answer that was given outside any `op.transaction()`."""
+    completion = op.completion()
+    assert completion is not None
+    yield from single_call(op.source, completion)
+    op.settle()
+
+
+def _defer(op: LeasedOperation[Any], reason: str) -> Flow[None]:
+    yield from single_call(op.source, op.deferral(reason))
+    op.give_up("deferred")
+
+
+def _give_up(op: LeasedOperation[Any], error: BaseException) -> Flow[None]:
+    """Say that the outcome is unknown. Where that fails too the lease ends by itself; the first error matters."""
+    if op.finished or op.lost:
+        return
+    try:
+        yield from _defer(op, type(error).__name__)
+    except Exception as failure:  # noqa: BLE001 - it must not hide the error that led here
+        _log.warning("leased.defer_failed", extra=op.names, exc_info=failure)
+        error.add_note(f"pyidem could not defer the reservation either: {type(failure).__name__}: {failure}")
+
+
+def _undo(unit: Unit, error: BaseException) -> Flow[None]:
+    """Roll back. Where even that fails the connection is beyond use; the first error matters."""
+    try:
+        yield unit.rollback
+    except Exception as failure:  # noqa: BLE001
+        error.add_note(f"pyidem could not roll back either: {type(failure).__name__}: {failure}")

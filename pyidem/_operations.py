@@ -1,0 +1,285 @@
+"""What `as op` binds: the state of one attempt, in the flavour-free part that needs no I/O."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, ClassVar, Generic, TypeVar
+from uuid import UUID
+
+from pyidem import _calls
+from pyidem._adapters import Source, Unit
+from pyidem._calls import Call
+from pyidem._drivers import Flow
+from pyidem._errors import LostReservation, NotCompleted, OutcomeUnknown, WrongMode, outcome_error
+from pyidem._heartbeat import Heartbeat, interval_of, lease_of
+from pyidem._types import Headers, Reservation, Response
+
+H = TypeVar("H")
+
+
+class Operation(Generic[H]):
+    """One attempt at an operation.
+
+    Where `started` is true, do the work and call `complete`. Otherwise somebody else did it, or is at it, or the key
+    was misused: after the block, `response` is the stored answer, or raises what fits the outcome.
+    """
+
+    def __init__(self, scope: str, key: str, token: UUID) -> None:
+        self.scope = scope
+        self.key = key
+        self.token = token
+        self._reservation: Reservation | None = None
+        self._answer: Response | None = None
+        self._settled = False
+
+    @property
+    def reservation(self) -> Reservation:
+        """All that the database said when the key was reserved."""
+        assert self._reservation is not None, "the block has been entered"
+        return self._reservation
+
+    @property
+    def outcome(self) -> str:
+        """started, replay, in_progress, unresolved, mismatch or expired."""
+        return self.reservation.outcome
+
+    @property
+    def started(self) -> bool:
+        """Whether this attempt owns the key and is to do the work."""
+        return self.reservation.started
+
+    @property
+    def attempt(self) -> int | None:
+        """1 for the first owner of the key; more says that earlier ones stopped half-way."""
+        return self.reservation.attempt
+
+    @property
+    def recovery_point(self) -> str | None:
+        """How far the last owner got."""
+        return self.reservation.recovery_point
+
+    @property
+    def state(self) -> Any:
+        """What the first owner stored with the reservation, or the last one at its checkpoint."""
+        return self.reservation.state
+
+    @property
+    def mismatched(self) -> list[str]:
+        """What differs from the request that the key belongs to, where both sent `fields`."""
+        return self.reservation.mismatched or []
+
+    @property
+    def retry_after(self) -> timedelta | None:
+        """How long a client should wait before it tries again."""
+        return self.reservation.retry_after
+
+    def downstream_key(self) -> UUID:
+        """Return the idempotency key to pass on to the next system: the same for every attempt at this operation."""
+        self._require_started("the downstream key belongs to")
+        assert self.reservation.downstream_key is not None
+        return self.reservation.downstream_key
+
+    def complete(self, status: int | None = None, body: Any = None, headers: Headers | None = None) -> None:
+        """Give the answer that this and every later attempt gets. It is sent when the block ends.
+
+        `body` may be bytes, str (as UTF-8), or anything that json encodes, which adds a content-type header where there
+        is none. None is no body, which is not the same as an empty one. What cannot be stored is refused here and now,
+        with TypeError or ValueError.
+        """
+        self._require_started("only it may complete")
+        if self._settled:
+            raise WrongMode("the block has ended: there is nothing left to complete")
+        if self._answer is not None:
+            raise WrongMode("complete was called twice in one block")
+        self._answer = Response.of(status, body, headers)
+
+    def raise_for_outcome(self) -> None:
+        """Raise KeyReused, InProgress, OutcomeUnknown or KeyExpired; do nothing where there is work or an answer."""
+        error = outcome_error(self.reservation)
+        if error is not None:
+            raise error
+
+    @property
+    def response(self) -> Response:
+        """The answer, once it is committed: the one given here, or the stored one that this attempt repeats.
+
+        Raises what `raise_for_outcome` does where there is none.
+        """
+        self.raise_for_outcome()
+        if not self.started:
+            return Response.from_reservation(self.reservation)
+        if not self._settled or self._answer is None:
+            raise NotCompleted("there is no response before the block has ended with one")
+        return self._answer
+
+    def completion(self) -> Call[bool] | None:
+        """Build the call that stores the answer, if one was given."""
+        return None if self._answer is None else _calls.store(self.scope, self.key, self.token, self._answer)
+
+    def settle(self) -> None:
+        """Note that the answer is committed."""
+        self._settled = True
+
+    def _require_started(self, what: str) -> None:
+        if not self.started:
+            raise WrongMode(
+                f"this attempt does not own the key (outcome {self.outcome}), and {what} the owner",
+                hint="Look at op.started before doing the work.",
+            )
+
+
+class AtomicOperation(Operation[H]):
+    """An attempt whose reservation, work and answer are in one transaction."""
+
+    def __init__(self, scope: str, key: str, token: UUID) -> None:
+        super().__init__(scope, key, token)
+        self._unit: Unit | None = None
+
+    @property
+    def connection(self) -> H:
+        """The psycopg connection, or the SQLAlchemy connection or session, to do the work with."""
+        return self._open_unit().handle  # type: ignore[no-any-return]
+
+    @property
+    def session(self) -> H:
+        """The same, under the name that reads better where it is a session."""
+        return self.connection
+
+    def enter(self, reservation: Reservation, unit: Unit) -> None:
+        """Begin, with what the database answered."""
+        self._reservation = reservation
+        self._unit = unit
+
+    def leave(self) -> None:
+        """Let go of the connection."""
+        self._unit = None
+
+    def completion(self) -> Call[bool] | None:
+        """Build the call that stores the answer; an owner must have given one."""
+        if self.started and self._answer is None:
+            raise NotCompleted(
+                "the block ended without op.complete(...); it was rolled back and the key is free",
+                hint="Call op.complete with the answer, or raise an exception to roll back.",
+            )
+        return super().completion()
+
+    def _open_unit(self) -> Unit:
+        if self._unit is None:
+            raise WrongMode("the block has ended, and its connection with it")
+        return self._unit
+
+
+class LeasedOperation(Operation[H]):
+    """An attempt that is reserved by itself, works outside, and writes its answer in another transaction."""
+
+    _heartbeat_type: ClassVar[type[Heartbeat]]
+
+    def __init__(
+        self,
+        scope: str,
+        key: str,
+        token: UUID,
+        source: Source,
+        *,
+        lease: timedelta | None = None,
+        heartbeat: bool | timedelta = False,
+    ) -> None:
+        super().__init__(scope, key, token)
+        self.source = source
+        self._lease = lease
+        self._heartbeat_wanted = heartbeat
+        self._heartbeat: Heartbeat | None = None
+        self._given_up: str | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the heartbeat has found that another attempt owns the key now."""
+        return self._heartbeat is not None and self._heartbeat.lost
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to tell the database: completed, released or deferred."""
+        return self._settled or self._given_up is not None
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether an answer was given that is not stored yet."""
+        return self._answer is not None and not self._settled
+
+    @property
+    def response(self) -> Response:
+        """The answer, once it is committed: the one given here, or the stored one that this attempt repeats.
+
+        Raises what `raise_for_outcome` does where there is none, and OutcomeUnknown where this very attempt gave up.
+        """
+        if self._given_up == "released":
+            raise NotCompleted("the reservation was released: the work was not done")
+        if self._given_up is not None:
+            raise OutcomeUnknown("this attempt gave up before it had an answer", retry_after=self.retry_after)
+        return super().response
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What a log record says about it."""
+        return {"idem_scope": self.scope, "idem_key": self.key}
+
+    def complete(self, status: int | None = None, body: Any = None, headers: Headers | None = None) -> None:
+        """Give the answer that this and every later attempt gets.
+
+        It is sent when the surrounding `op.transaction()` ends, together with the business write; outside of one, when
+        the block ends. For `status`, `body` and `headers` see `AtomicOperation.complete`.
+        """
+        self.require_owner()
+        super().complete(status, body, headers)
+
+    def enter(self, reservation: Reservation) -> None:
+        """Begin, with what the database answered."""
+        self._reservation = reservation
+        if self.started and self._heartbeat_wanted is not False:
+            lease = lease_of(reservation, self._lease)
+            self._heartbeat = self._heartbeat_type(
+                self.source,
+                _calls.extend(self.scope, self.key, self.token, lease=self._lease),
+                lease=lease,
+                interval=interval_of(self._heartbeat_wanted, lease),
+                names=self.names,
+            )
+
+    def start_heartbeat(self) -> Flow[None]:
+        """Let the heartbeat beat, where one was asked for."""
+        if self._heartbeat is not None and not self.lost:
+            yield self._heartbeat.start
+
+    def stop_heartbeat(self) -> Flow[None]:
+        """Return when no beat is being sent and no more will be."""
+        if self._heartbeat is not None:
+            yield from self._heartbeat.stop()
+
+    def require_owner(self) -> None:
+        """Raise unless this attempt owns the key, as far as is known here."""
+        self._require_started("this is for")
+        if self.lost:
+            raise LostReservation(
+                "another attempt has taken the reservation over",
+                hint="Stop, and reserve again to learn the outcome.",
+            )
+        if self._given_up is not None:
+            raise WrongMode(f"this attempt has {self._given_up} the reservation")
+
+    def deferral(self, reason: str) -> Call[bool]:
+        """Build the call that says that the outcome is unknown."""
+        return _calls.defer(self.scope, self.key, self.token, reason=reason)
+
+    def give_up(self, how: str) -> None:
+        """Note that this attempt has ended the reservation without an answer."""
+        self._given_up = how
+
+    @contextmanager
+    def withdrawing(self) -> Iterator[None]:
+        """Take back an answer whose transaction fails."""
+        before = self._answer
+        try:
+            yield
+        except BaseException:
+            self._answer = before
+            raise

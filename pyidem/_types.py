@@ -1,0 +1,133 @@
+"""What goes into and comes out of the SQL functions, as Python values.
+
+Intervals are `timedelta`, timestamps aware `datetime`, bodies `bytes`. A missing body (None), an empty one (b"") and
+any other are three different things, and stay so.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any, Self
+from uuid import UUID
+
+_JSON_TYPE = ("content-type", "application/json")
+
+Headers = Iterable[tuple[str, str]]
+"""Header pairs in order, repeats included. A mapping will not do: it could hold no repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The answer of `idem.reserve` and `idem.lookup`: the composite type `idem.reservation`.
+
+    Of an attempt that was not `started`, token, downstream_key, recovery_point and state are None.
+    """
+
+    outcome: str
+    token: UUID | None = None
+    attempt: int | None = None
+    downstream_key: UUID | None = None
+    recovery_point: str | None = None
+    state: Any = None
+    status: int | None = None
+    headers: list[list[str]] | None = None
+    body: bytes | None = None
+    mismatched: list[str] | None = None
+    retry_after: timedelta | None = None
+    created_at: datetime | None = None
+    lease_until: datetime | None = None
+    completed_at: datetime | None = None
+    expires_at: datetime | None = None
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Take the attributes known here; a newer database may send more."""
+        return cls(**{name: row[name] for name in _RESERVATION_FIELDS})
+
+    @property
+    def started(self) -> bool:
+        """Whether the caller owns the key now and is to do the work."""
+        return self.outcome == "started"
+
+
+_RESERVATION_FIELDS = tuple(field.name for field in fields(Reservation))
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A completed answer: the one just committed, or the stored one that a retry gets again."""
+
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+
+    @classmethod
+    def of(cls, status: Any = None, body: Any = None, headers: Headers | None = None) -> Self:
+        """Check and encode what an application hands to `op.complete`, before anything is sent.
+
+        Raises TypeError or ValueError where that cannot be stored exactly.
+        """
+        if isinstance(status, bool) or not isinstance(status, int | None):
+            raise TypeError(f"status must be an int or None, not {type(status).__name__}")
+        pairs = _check_headers(() if headers is None else headers)
+        encoded, is_json = _encode_body(body)
+        if is_json and not any(name.lower() == "content-type" for name, _ in pairs):
+            pairs = (*pairs, _JSON_TYPE)
+        return cls(status, pairs, encoded)
+
+    @classmethod
+    def from_reservation(cls, reservation: Reservation) -> Self:
+        """Return the stored answer of a completed reservation."""
+        pairs = reservation.headers or ()
+        return cls(reservation.status, tuple((name, value) for name, value in pairs), reservation.body)
+
+
+def encode_json(value: Any) -> str:
+    """Encode as compact JSON; NaN, infinities and lone surrogates, which no parser has to accept, are a ValueError."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a lone surrogate cannot be encoded as UTF-8") from None
+    return text
+
+
+def _encode_body(body: Any) -> tuple[bytes | None, bool]:
+    """Return the bytes to store, and whether they were made by encoding a value as JSON."""
+    match body:
+        case None:
+            return None, False
+        case bytes() | bytearray() | memoryview():
+            return bytes(body), False
+        case str():
+            return _encode_text(body), False
+        case _:
+            return encode_json(body).encode(), True
+
+
+def _encode_text(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a lone surrogate cannot be encoded as UTF-8") from None
+
+
+def _check_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
+    if isinstance(headers, str | bytes | Mapping):
+        raise TypeError(f"headers must be (name, value) pairs, not a {type(headers).__name__}")
+    return tuple(_check_header(pair) for pair in headers)
+
+
+def _check_header(pair: Any) -> tuple[str, str]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"a header must be a (name, value) pair, not {type(pair).__name__}")
+    name, value = pair
+    if not isinstance(name, str) or not isinstance(value, str):
+        raise TypeError("the name and the value of a header must be str")
+    if not name or any(character in "\r\n\0 :" for character in name):
+        raise ValueError(f"{name!r} cannot be the name of a header")
+    if any(character in "\r\n\0" for character in value):
+        raise ValueError(f"the value of header {name!r} contains a line break or NUL")
+    _encode_text(name + value)
+    return name, value

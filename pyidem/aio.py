@@ -1,0 +1,285 @@
+"""`AsyncIdem`: the asynchronous client, method for method the same as `Idem`.
+
+    idem = AsyncIdem(async_sessionmaker(engine))
+
+    async with idem.atomic(client_id, key) as op:
+        if op.started:
+            order = await insert_order(op.session)
+            op.complete(201, {"id": order.id})
+    return op.response
+
+The database decides everything; this only sends the calls, in as few round trips as the protocol allows, and keeps
+transactions and connections in order.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from uuid import UUID, uuid4
+
+from pyidem import _calls, _flows
+from pyidem._adapters import ASYNC_LENT, ASYNC_SOURCES, Source, adapt
+from pyidem._calls import Call
+from pyidem._drivers import AsyncBlock, run_async
+from pyidem._heartbeat import TaskHeartbeat
+from pyidem._operations import AtomicOperation, LeasedOperation
+from pyidem._types import Headers, Reservation
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg_pool import AsyncConnectionPool
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker
+
+    S = TypeVar("S", bound=AsyncSession)
+
+H = TypeVar("H")
+J = TypeVar("J")
+T = TypeVar("T")
+
+
+class AsyncAtomicOp(AtomicOperation[H]):
+    """What `async with idem.atomic(...) as op` binds."""
+
+    async def downstream_key_for(self, step: str) -> UUID:
+        """Return the idempotency key for one of several downstream calls; asks the database."""
+        self._require_started("the downstream key belongs to")
+        return await run_async(_flows.joined_call(self._open_unit(), _calls.downstream_key(self.scope, self.key, step)))
+
+
+class AsyncLeasedOp(LeasedOperation[H]):
+    """What `async with idem.leased(...) as op` binds."""
+
+    _heartbeat_type = TaskHeartbeat
+
+    def transaction(self) -> AbstractAsyncContextManager[H]:
+        """Open the transaction in which business write and completion commit together: see `LeasedOp.transaction`."""
+        return AsyncBlock(_flows.leased_transaction(self))
+
+    async def extend(self, lease: timedelta | None = None) -> datetime:
+        """Renew the lease, by its own length unless told otherwise; return when it ends now."""
+        return await run_async(_flows.extend(self, _calls.extend(self.scope, self.key, self.token, lease=lease)))
+
+    async def defer(self, retry_in: timedelta | None = None, reason: str | None = None) -> None:
+        """Give up: the outcome is unknown, and a resolver may look at it after `retry_in`."""
+        call = _calls.defer(self.scope, self.key, self.token, retry_in=retry_in, reason=reason)
+        await run_async(_flows.give_up(self, call, "deferred"))
+
+    async def release(self) -> None:
+        """Say that the work did not happen: the key may run again at once."""
+        await run_async(_flows.give_up(self, _calls.release(self.scope, self.key, self.token), "released"))
+
+    async def downstream_key_for(self, step: str) -> UUID:
+        """Return the idempotency key for one of several downstream calls; asks the database."""
+        self._require_started("the downstream key belongs to")
+        return await run_async(_flows.single_call(self.source, _calls.downstream_key(self.scope, self.key, step)))
+
+
+class AsyncIdem(Generic[H]):
+    """Makes retries safe, in asyncio. One object per process.
+
+    The source is a psycopg `AsyncConnection`, a psycopg_pool `AsyncConnectionPool`, or a SQLAlchemy `AsyncEngine` or
+    `async_sessionmaker` on the psycopg driver. `op.connection` (or `op.session`) is then what that source hands out.
+
+    The end of a block is safe from cancellation: once it has begun, the answer is stored or everything is rolled back
+    before CancelledError goes on its way, and no connection goes back to its pool in the middle of anything.
+
+    A single connection serves one thing at a time, and has no second one for a heartbeat.
+    """
+
+    @overload
+    def __init__(
+        self: "AsyncIdem[psycopg.AsyncConnection[Any]]",
+        source: "psycopg.AsyncConnection[Any] | AsyncConnectionPool[Any]",
+    ) -> None: ...
+    @overload
+    def __init__(self: "AsyncIdem[AsyncConnection]", source: "AsyncEngine") -> None: ...
+    @overload
+    def __init__(self: "AsyncIdem[S]", source: "async_sessionmaker[S]") -> None: ...
+    def __init__(self, source: Any) -> None:
+        self._source: Source = adapt(source, ASYNC_SOURCES, "AsyncIdem")
+
+    @overload
+    def atomic(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        policy: str | None = None,
+    ) -> AbstractAsyncContextManager[AsyncAtomicOp[H]]: ...
+    @overload
+    def atomic(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        policy: str | None = None,
+        on: J,
+        commit: bool,
+    ) -> AbstractAsyncContextManager[AsyncAtomicOp[J]]: ...
+    def atomic(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        policy: str | None = None,
+        on: Any = None,
+        commit: bool | None = None,
+    ) -> AbstractAsyncContextManager[AsyncAtomicOp[Any]]:
+        """Reserve the key, do the work and store the answer in one transaction: see `Idem.atomic`."""
+        reserve = _calls.reserve(scope, key, fingerprint=fingerprint, fields=fields, policy=policy, token=uuid4())
+        op: AsyncAtomicOp[Any] = AsyncAtomicOp(scope, key, reserve.params["token"])
+        if on is None:
+            _flows.refuse_commit(commit)
+            return AsyncBlock(_flows.atomic(op, self._source, reserve))
+        return AsyncBlock(
+            _flows.joined_atomic(op, adapt(on, ASYNC_LENT, "on=").join(), reserve, commit=_flows.require_commit(commit))
+        )
+
+    @overload
+    def leased(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        state: Any = None,
+        lease: timedelta | None = None,
+        policy: str | None = None,
+        heartbeat: bool | timedelta = False,
+        on: None = None,
+    ) -> AbstractAsyncContextManager[AsyncLeasedOp[H]]: ...
+    @overload
+    def leased(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        state: Any = None,
+        lease: timedelta | None = None,
+        policy: str | None = None,
+        heartbeat: bool | timedelta = False,
+        on: J,
+    ) -> AbstractAsyncContextManager[AsyncLeasedOp[J]]: ...
+    def leased(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        state: Any = None,
+        lease: timedelta | None = None,
+        policy: str | None = None,
+        heartbeat: bool | timedelta = False,
+        on: Any = None,
+    ) -> AbstractAsyncContextManager[AsyncLeasedOp[Any]]:
+        """Reserve the key at once, act outside, then store the answer with the business write: see `Idem.leased`."""
+        reserve = _calls.reserve(
+            scope,
+            key,
+            fingerprint=fingerprint,
+            mode="leased",
+            lease=lease,
+            fields=fields,
+            state=state,
+            policy=policy,
+            token=uuid4(),
+        )
+        source = _flows.require_shared(self._source if on is None else adapt(on, ASYNC_LENT, "on="), heartbeat)
+        op: AsyncLeasedOp[Any] = AsyncLeasedOp(
+            scope, key, reserve.params["token"], source, lease=lease, heartbeat=heartbeat
+        )
+        return AsyncBlock(_flows.leased(op, reserve))
+
+    async def reserve(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        mode: str | None = None,
+        lease: timedelta | None = None,
+        fields: Mapping[str, str] | None = None,
+        state: Any = None,
+        token: UUID | None = None,
+        policy: str | None = None,
+        on: Any = None,
+    ) -> Reservation:
+        """Call `idem.reserve`. Mode "atomic", the default, needs `on`: the transaction that will also complete."""
+        call = _calls.reserve(
+            scope,
+            key,
+            fingerprint=fingerprint,
+            mode=mode,
+            lease=lease,
+            fields=fields,
+            state=state,
+            token=token,
+            policy=policy,
+        )
+        return await self._call(call, on)
+
+    async def complete(
+        self,
+        scope: str,
+        key: str,
+        token: UUID,
+        *,
+        status: int | None = None,
+        headers: Headers | None = None,
+        body: Any = None,
+        on: Any = None,
+    ) -> bool:
+        """Call `idem.complete`. False: this token has stored exactly this before; roll back the repeated work."""
+        return await self._call(_calls.complete(scope, key, token, status=status, headers=headers, body=body), on)
+
+    async def release(self, scope: str, key: str, token: UUID, *, on: Any = None) -> bool:
+        """Call `idem.release`: leased, the work did not happen; the key may run again."""
+        return await self._call(_calls.release(scope, key, token), on)
+
+    async def defer(
+        self,
+        scope: str,
+        key: str,
+        token: UUID,
+        *,
+        retry_in: timedelta | None = None,
+        reason: str | None = None,
+        on: Any = None,
+    ) -> bool:
+        """Call `idem.defer`: leased, give up; the outcome is unknown."""
+        return await self._call(_calls.defer(scope, key, token, retry_in=retry_in, reason=reason), on)
+
+    async def extend(
+        self, scope: str, key: str, token: UUID, *, lease: timedelta | None = None, on: Any = None
+    ) -> datetime:
+        """Call `idem.extend`: leased, renew the lease. Returns when it ends now, by the database's clock."""
+        return await self._call(_calls.extend(scope, key, token, lease=lease), on)
+
+    async def lookup(self, scope: str, key: str, *, on: Any = None) -> Reservation:
+        """Call `idem.lookup`: what is committed of a key, without touching it. The outcome may also be "absent"."""
+        return await self._call(_calls.lookup(scope, key), on)
+
+    async def downstream_key(self, scope: str, key: str, step: str = "", *, on: Any = None) -> UUID:
+        """Call `idem.downstream_key`: the key to pass on to the next system, the same whoever asks."""
+        return await self._call(_calls.downstream_key(scope, key, step), on)
+
+    async def version(self, *, on: Any = None) -> str:
+        """Call `idem.version`: what is installed in the database."""
+        return await self._call(_calls.version(), on)
+
+    async def _call(self, call: Call[T], on: Any) -> T:
+        """Make a call in the transaction of `on`, or in a short one of its own."""
+        if on is None:
+            return await run_async(_flows.single_call(self._source, call))
+        return await run_async(_flows.joined_call(adapt(on, ASYNC_LENT, "on=").join(), call))

@@ -1,0 +1,309 @@
+"""`Idem`: the synchronous client.
+
+    idem = Idem(ConnectionPool(dsn))
+
+    with idem.atomic(client_id, key) as op:
+        if op.started:
+            order = insert_order(op.connection)
+            op.complete(201, {"id": order.id})
+    return op.response
+
+The database decides everything; this only sends the calls, in as few round trips as the protocol allows, and keeps
+transactions and connections in order.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from uuid import UUID, uuid4
+
+from pyidem import _calls, _flows
+from pyidem._adapters import LENT, SOURCES, Source, adapt
+from pyidem._calls import Call
+from pyidem._drivers import Block, run
+from pyidem._heartbeat import ThreadHeartbeat
+from pyidem._operations import AtomicOperation, LeasedOperation
+from pyidem._types import Headers, Reservation
+
+if TYPE_CHECKING:
+    import psycopg
+    import sqlalchemy
+    from psycopg_pool import ConnectionPool
+    from sqlalchemy.orm import Session, sessionmaker
+
+    S = TypeVar("S", bound=Session)
+
+H = TypeVar("H")
+J = TypeVar("J")
+T = TypeVar("T")
+
+
+class AtomicOp(AtomicOperation[H]):
+    """What `with idem.atomic(...) as op` binds."""
+
+    def downstream_key_for(self, step: str) -> UUID:
+        """Return the idempotency key for one of several downstream calls; asks the database."""
+        self._require_started("the downstream key belongs to")
+        return run(_flows.joined_call(self._open_unit(), _calls.downstream_key(self.scope, self.key, step)))
+
+
+class LeasedOp(LeasedOperation[H]):
+    """What `with idem.leased(...) as op` binds."""
+
+    _heartbeat_type = ThreadHeartbeat
+
+    def transaction(self) -> AbstractContextManager[H]:
+        """Open the transaction in which the business write and `complete` commit together.
+
+        It is one of its own, in READ COMMITTED, on a connection or session that `as` binds. Where the database says
+        that this attempt has committed the same before, the repeated work is rolled back, which counts as success.
+        """
+        return Block(_flows.leased_transaction(self))
+
+    def extend(self, lease: timedelta | None = None) -> datetime:
+        """Renew the lease, by its own length unless told otherwise; return when it ends now."""
+        return run(_flows.extend(self, _calls.extend(self.scope, self.key, self.token, lease=lease)))
+
+    def defer(self, retry_in: timedelta | None = None, reason: str | None = None) -> None:
+        """Give up: the outcome is unknown, and a resolver may look at it after `retry_in`."""
+        call = _calls.defer(self.scope, self.key, self.token, retry_in=retry_in, reason=reason)
+        run(_flows.give_up(self, call, "deferred"))
+
+    def release(self) -> None:
+        """Say that the work did not happen: the key may run again at once."""
+        run(_flows.give_up(self, _calls.release(self.scope, self.key, self.token), "released"))
+
+    def downstream_key_for(self, step: str) -> UUID:
+        """Return the idempotency key for one of several downstream calls; asks the database."""
+        self._require_started("the downstream key belongs to")
+        return run(_flows.single_call(self.source, _calls.downstream_key(self.scope, self.key, step)))
+
+
+class Idem(Generic[H]):
+    """Makes retries safe. One object per process, as thread-safe as its source.
+
+    The source is a psycopg `Connection`, a psycopg_pool `ConnectionPool`, or a SQLAlchemy `Engine` or `sessionmaker` on
+    the psycopg driver. `op.connection` (or `op.session`) is then what that source hands out.
+
+    A single connection serves one thing at a time, and has no second one for a heartbeat.
+    """
+
+    @overload
+    def __init__(
+        self: "Idem[psycopg.Connection[Any]]", source: "psycopg.Connection[Any] | ConnectionPool[Any]"
+    ) -> None: ...
+    @overload
+    def __init__(self: "Idem[sqlalchemy.Connection]", source: "sqlalchemy.Engine") -> None: ...
+    @overload
+    def __init__(self: "Idem[S]", source: "sessionmaker[S]") -> None: ...
+    def __init__(self, source: Any) -> None:
+        self._source: Source = adapt(source, SOURCES, "Idem")
+
+    @overload
+    def atomic(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        policy: str | None = None,
+    ) -> AbstractContextManager[AtomicOp[H]]: ...
+    @overload
+    def atomic(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        policy: str | None = None,
+        on: J,
+        commit: bool,
+    ) -> AbstractContextManager[AtomicOp[J]]: ...
+    def atomic(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        policy: str | None = None,
+        on: Any = None,
+        commit: bool | None = None,
+    ) -> AbstractContextManager[AtomicOp[Any]]:
+        """Reserve the key, do the work and store the answer in one transaction: all commit, or nothing happened.
+
+        For work that is a write to this database. The block owns its transaction: it commits at the end, and rolls back
+        if an exception leaves it or if no answer was given (NotCompleted). Entering never raises for an expected
+        outcome: look at `op.started`.
+
+        `fingerprint` is a digest of the request; the same key with another one is a mismatch, and `fields`, hashes of
+        the request's parts by JSON pointer, let `op.mismatched` name what differs.
+
+        `on` joins the transaction of a psycopg connection, or of a SQLAlchemy connection or session, and then `commit`
+        says who ends it: True, the block, as its own; False, the caller, who must roll back if an exception leaves the
+        block.
+
+        Raises KeyInvalid, NoSuchPolicy, LimitExceeded, WrongMode.
+        """
+        reserve = _calls.reserve(scope, key, fingerprint=fingerprint, fields=fields, policy=policy, token=uuid4())
+        op: AtomicOp[Any] = AtomicOp(scope, key, reserve.params["token"])
+        if on is None:
+            _flows.refuse_commit(commit)
+            return Block(_flows.atomic(op, self._source, reserve))
+        return Block(
+            _flows.joined_atomic(op, adapt(on, LENT, "on=").join(), reserve, commit=_flows.require_commit(commit))
+        )
+
+    @overload
+    def leased(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        state: Any = None,
+        lease: timedelta | None = None,
+        policy: str | None = None,
+        heartbeat: bool | timedelta = False,
+        on: None = None,
+    ) -> AbstractContextManager[LeasedOp[H]]: ...
+    @overload
+    def leased(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        state: Any = None,
+        lease: timedelta | None = None,
+        policy: str | None = None,
+        heartbeat: bool | timedelta = False,
+        on: J,
+    ) -> AbstractContextManager[LeasedOp[J]]: ...
+    def leased(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        fields: Mapping[str, str] | None = None,
+        state: Any = None,
+        lease: timedelta | None = None,
+        policy: str | None = None,
+        heartbeat: bool | timedelta = False,
+        on: Any = None,
+    ) -> AbstractContextManager[LeasedOp[Any]]:
+        """Reserve the key at once, act outside this database, then store the answer with the business write.
+
+        The reservation is committed before the block begins, and no connection is held while it runs. Pass
+        `op.downstream_key()` to the other system, so that a repeated call is recognised there; then write what came of
+        it within `op.transaction()`, with `op.complete`. If an exception leaves the block, or it ends without an
+        answer, the outcome is unknown: the reservation is deferred, and the policy says what happens then.
+
+        `lease` is how long this attempt counts as alive without a word from it; `heartbeat` renews it in the
+        background, at a third of the lease, or as often as a timedelta says. `state` is kept with the reservation for
+        whoever has to take it over. `on` uses a connection or session of the caller's, which must not be in a
+        transaction.
+
+        Raises KeyInvalid, NoSuchPolicy, LimitExceeded, WrongMode.
+        """
+        reserve = _calls.reserve(
+            scope,
+            key,
+            fingerprint=fingerprint,
+            mode="leased",
+            lease=lease,
+            fields=fields,
+            state=state,
+            policy=policy,
+            token=uuid4(),
+        )
+        source = _flows.require_shared(self._source if on is None else adapt(on, LENT, "on="), heartbeat)
+        op: LeasedOp[Any] = LeasedOp(scope, key, reserve.params["token"], source, lease=lease, heartbeat=heartbeat)
+        return Block(_flows.leased(op, reserve))
+
+    def reserve(
+        self,
+        scope: str,
+        key: str,
+        *,
+        fingerprint: bytes | None = None,
+        mode: str | None = None,
+        lease: timedelta | None = None,
+        fields: Mapping[str, str] | None = None,
+        state: Any = None,
+        token: UUID | None = None,
+        policy: str | None = None,
+        on: Any = None,
+    ) -> Reservation:
+        """Call `idem.reserve`. Mode "atomic", the default, needs `on`: the transaction that will also complete."""
+        call = _calls.reserve(
+            scope,
+            key,
+            fingerprint=fingerprint,
+            mode=mode,
+            lease=lease,
+            fields=fields,
+            state=state,
+            token=token,
+            policy=policy,
+        )
+        return self._call(call, on)
+
+    def complete(
+        self,
+        scope: str,
+        key: str,
+        token: UUID,
+        *,
+        status: int | None = None,
+        headers: Headers | None = None,
+        body: Any = None,
+        on: Any = None,
+    ) -> bool:
+        """Call `idem.complete`. False: this token has stored exactly this before; roll back the repeated work."""
+        return self._call(_calls.complete(scope, key, token, status=status, headers=headers, body=body), on)
+
+    def release(self, scope: str, key: str, token: UUID, *, on: Any = None) -> bool:
+        """Call `idem.release`: leased, the work did not happen; the key may run again."""
+        return self._call(_calls.release(scope, key, token), on)
+
+    def defer(
+        self,
+        scope: str,
+        key: str,
+        token: UUID,
+        *,
+        retry_in: timedelta | None = None,
+        reason: str | None = None,
+        on: Any = None,
+    ) -> bool:
+        """Call `idem.defer`: leased, give up; the outcome is unknown."""
+        return self._call(_calls.defer(scope, key, token, retry_in=retry_in, reason=reason), on)
+
+    def extend(self, scope: str, key: str, token: UUID, *, lease: timedelta | None = None, on: Any = None) -> datetime:
+        """Call `idem.extend`: leased, renew the lease. Returns when it ends now, by the database's clock."""
+        return self._call(_calls.extend(scope, key, token, lease=lease), on)
+
+    def lookup(self, scope: str, key: str, *, on: Any = None) -> Reservation:
+        """Call `idem.lookup`: what is committed of a key, without touching it. The outcome may also be "absent"."""
+        return self._call(_calls.lookup(scope, key), on)
+
+    def downstream_key(self, scope: str, key: str, step: str = "", *, on: Any = None) -> UUID:
+        """Call `idem.downstream_key`: the key to pass on to the next system, the same whoever asks."""
+        return self._call(_calls.downstream_key(scope, key, step), on)
+
+    def version(self, *, on: Any = None) -> str:
+        """Call `idem.version`: what is installed in the database."""
+        return self._call(_calls.version(), on)
+
+    def _call(self, call: Call[T], on: Any) -> T:
+        """Make a call in the transaction of `on`, or in a short one of its own."""
+        if on is None:
+            return run(_flows.single_call(self._source, call))
+        return run(_flows.joined_call(adapt(on, LENT, "on=").join(), call))
