@@ -2,8 +2,8 @@
 
 import sys
 
-# What to install for a package that is missing.
-_EXTRAS = {"typer": "cli", "rich": "cli", "click": "cli", "alembic": "migrate", "sqlalchemy": "migrate"}
+# What the extra `cli` brings.
+_PACKAGES = {"typer", "click", "rich", "alembic", "sqlalchemy"}
 
 
 def main() -> None:
@@ -11,10 +11,10 @@ def main() -> None:
     try:
         from pyidem.cli.app import app  # noqa: PLC0415 - needs an extra
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
+        package = (error.name or "").partition(".")[0]
+        if package not in _PACKAGES:
             raise
-        sys.exit(f"pyidem: the command line needs {error.name}: pip install 'pyidem[cli]'")
+        sys.exit(f"pyidem: the command line needs {package}: pip install 'pyidem[cli]'")
     except ImportError as error:
         # psycopg raises it where neither its C extension nor the system's libpq can be loaded.
         if "libpq" not in str(error):

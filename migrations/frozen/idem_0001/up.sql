@@ -310,6 +310,21 @@ comment on function idem_private.check_mode(text, interval) is
 
 revoke all on function idem_private.check_mode(text, interval) from public;
 
+-- sql/private/key_fits.sql
+-- The quick yes for nearly every call; idem_private.check_key knows every rule, and says which one was broken.
+create or replace function idem_private.key_fits(
+    scope text, key text, min_length int, max_length int, pattern text
+) returns boolean
+language sql immutable as $$
+    select pattern is null and length(key) between min_length and max_length and length(scope) <= 255
+        and key collate "C" ~ '^[!#-~][ -~]*$' and scope collate "C" ~ '^[!-~][ -~]*$'
+$$;
+
+comment on function idem_private.key_fits(text, text, int, int, text) is
+'True only if the scope and the key are certainly acceptable: plain ASCII that begins with neither blank nor quote.';
+
+revoke all on function idem_private.key_fits(text, text, int, int, text) from public;
+
 -- sql/private/check_key.sql
 -- The key and the scope are not repeated in the message: they may be anything, of any length.
 create or replace function idem_private.check_key(
@@ -412,19 +427,26 @@ comment on function idem_private.check_fields(jsonb) is 'Raises unless fields is
 
 revoke all on function idem_private.check_fields(jsonb) from public;
 
--- sql/private/check_headers.sql
-create or replace function idem_private.check_headers(headers jsonb) returns void
-language plpgsql immutable as $$
+-- sql/private/headers_are_pairs.sql
+create or replace function idem_private.headers_are_pairs(headers jsonb) returns boolean
+language sql immutable as $$
+    select jsonb_typeof(headers) = 'array' and not jsonb_path_exists(
+        headers,
+        'strict $[*] ? (
+            !(@.type() == "array") || !(@.size() == 2) || !(@[0].type() == "string") || !(@[1].type() == "string")
+        )'
+    )
+$$;
+
+comment on function idem_private.headers_are_pairs(jsonb) is
+'Whether headers are an array of [name, value] pairs of strings; null is not.';
+
+revoke all on function idem_private.headers_are_pairs(jsonb) from public;
+
+-- sql/private/refuse_headers.sql
+create or replace function idem_private.refuse_headers() returns void
+language plpgsql stable as $$
 begin
-    if jsonb_typeof(check_headers.headers) = 'array' and not exists (
-        select from jsonb_array_elements(check_headers.headers) as pair
-        where jsonb_typeof(pair.value) <> 'array'
-            or jsonb_array_length(case when jsonb_typeof(pair.value) = 'array' then pair.value else '[]' end) <> 2
-            or jsonb_typeof(pair.value -> 0) <> 'string'
-            or jsonb_typeof(pair.value -> 1) <> 'string'
-    ) then
-        return;
-    end if;
     raise exception using
         errcode = '22023',
         message = 'headers must be a JSON array of [name, value] pairs of strings',
@@ -433,9 +455,9 @@ begin
 end
 $$;
 
-comment on function idem_private.check_headers(jsonb) is 'Raises 22023 unless headers is an array of pairs of strings.';
+comment on function idem_private.refuse_headers() is 'Raises 22023.';
 
-revoke all on function idem_private.check_headers(jsonb) from public;
+revoke all on function idem_private.refuse_headers() from public;
 
 -- sql/private/keyed_hash.sql
 -- Two nested hashes under two independent keys (NMAC, of which HMAC is the one-key form).
@@ -450,30 +472,32 @@ comment on function idem_private.keyed_hash(bytea, bytea, bytea) is
 revoke all on function idem_private.keyed_hash(bytea, bytea, bytea) from public;
 
 -- sql/private/derive_key.sql
--- A version 8 UUID (RFC 9562): 122 bits of the hash, version and variant where a reader expects them.
+-- A version 8 UUID (RFC 9562): the bytes that hold version and variant are fixed, the other 112 bits are the hash.
 create or replace function idem_private.derive_key(
     inner_key bytea, outer_key bytea, scope text, key text, step text
 ) returns uuid
-language plpgsql immutable as $$
-declare
-    digest bytea;
-begin
-    digest := substr(
-        idem_private.keyed_hash(
-            derive_key.inner_key,
-            derive_key.outer_key,
-            convert_to(
-                'downstream:' || length(derive_key.scope)::text || ':' || derive_key.scope
-                || length(derive_key.key)::text || ':' || derive_key.key || derive_key.step,
-                'UTF8'
+language sql stable as $$
+    select encode(
+        overlay(
+            overlay(
+                substr(
+                    idem_private.keyed_hash(
+                        inner_key,
+                        outer_key,
+                        convert_to(
+                            'downstream:' || length(scope)::text || ':' || scope
+                            || length(key)::text || ':' || key || step,
+                            'UTF8'
+                        )
+                    ),
+                    1, 16
+                )
+                placing '\x80'::bytea from 7
             )
+            placing '\x80'::bytea from 9
         ),
-        1, 16
-    );
-    digest := set_byte(digest, 6, (get_byte(digest, 6) & 15) | 128);
-    digest := set_byte(digest, 8, (get_byte(digest, 8) & 63) | 128);
-    return encode(digest, 'hex')::uuid;
-end
+        'hex'
+    )::uuid
 $$;
 
 comment on function idem_private.derive_key(bytea, bytea, text, text, text) is
@@ -612,12 +636,74 @@ comment on function idem_private.mismatched_fields(jsonb, jsonb) is
 
 revoke all on function idem_private.mismatched_fields(jsonb, jsonb) from public;
 
+-- sql/private/answer.sql
+create or replace function idem_private.answer(
+    outcome text,
+    row_ idem_private.reservation,
+    min_retention interval,
+    policy_wait interval,
+    fields jsonb,
+    at timestamptz
+) returns idem.reservation
+language plpgsql volatile as $$
+begin
+    if answer.outcome = 'replay' then
+        return row(
+            'replay', null, row_.attempt, null, null, null, row_.status, row_.headers, row_.body, null, null,
+            row_.created_at, null, row_.completed_at,
+            idem_private.real_expiry(row_.expires_at, row_.completed_at, answer.min_retention)
+        )::idem.reservation;
+    end if;
+    return row(
+        answer.outcome, null, row_.attempt, null, null, null, null, null, null,
+        case
+            when answer.outcome = 'mismatch' and row_.fields is not null and answer.fields is not null
+                then idem_private.mismatched_fields(row_.fields, answer.fields)
+        end,
+        case
+            when answer.outcome in ('in_progress', 'unresolved')
+                then idem_private.retry_after(answer.policy_wait, row_.lease_until - answer.at)
+        end,
+        row_.created_at,
+        case when answer.outcome in ('in_progress', 'unresolved') then row_.lease_until end,
+        case when answer.outcome = 'expired' then row_.completed_at end,
+        case
+            when answer.outcome <> 'mismatch'
+                then idem_private.real_expiry(row_.expires_at, row_.completed_at, answer.min_retention)
+        end
+    )::idem.reservation;
+end
+$$;
+
+comment on function idem_private.answer(
+    text, idem_private.reservation, interval, interval, jsonb, timestamptz
+) is 'What reserve tells anybody but the owner of a row.';
+
+revoke all on function idem_private.answer(
+    text, idem_private.reservation, interval, interval, jsonb, timestamptz
+) from public;
+
+-- sql/private/busy.sql
+create or replace function idem_private.busy(policy_wait interval) returns idem.reservation
+language sql immutable as $$
+    select row(
+        'in_progress', null, null, null, null, null, null, null, null, null,
+        idem_private.retry_after(policy_wait, null), null, null, null, null
+    )::idem.reservation
+$$;
+
+comment on function idem_private.busy(interval) is
+'The answer where another attempt is at work on a row that cannot be read yet.';
+
+revoke all on function idem_private.busy(interval) from public;
+
 -- sql/private/begin_leased.sql
 -- A leased reservation must commit before the outside effect happens, so its transaction may hold nothing else that
 -- a caller could want to roll back. A transaction without an id has written nothing. Where it has one, every write
 -- must have been by reserve itself: reserve writes the key's row in idem_private.unfinished last, so if the command
 -- that writes it again is the very next one, nobody wrote in between. Command ids count on through a rolled-back
--- savepoint, whose writes are found so too.
+-- savepoint, whose writes are found so too. Which row that was is kept in a setting local to the transaction, which a
+-- rolled-back savepoint takes back as well.
 create or replace function idem_private.begin_leased() returns void
 language plpgsql volatile as $$
 #variable_conflict use_column
@@ -635,11 +721,7 @@ begin
     if previous is not null then
         select u.cmin::text::bigint into command_before
         from idem_private.unfinished as u
-        inner join idem_private.reservation as r on u.scope = r.scope and u.key = r.key
-        where u.scope = previous ->> 0 and u.key = previous ->> 1
-            and idem_private.owned_here(r.owner_xid, r.owned_at);
-    end if;
-    if command_before is not null then
+        where u.scope = previous ->> 0 and u.key = previous ->> 1;
         update idem_private.unfinished as u set claims = u.claims
         where u.scope = previous ->> 0 and u.key = previous ->> 1;
         select u.cmin::text::bigint into command_now
@@ -732,70 +814,45 @@ for each row when (not new.leased and new.completed_at is null)
 execute function idem_private.require_completion();
 
 -- sql/private/judge.sql
--- The one place that decides what an existing row means to an attempt. It writes nothing; 'take' and 'renew' say
--- what reserve may do once it holds the row locked.
+-- The one place that decides what an existing row means to an attempt, in every state, before and after it is locked.
+-- 'take' and 'renew' say what reserve may do once it holds the row. The fingerprint comes first: whatever the state,
+-- another request learns nothing but that it is another.
 create or replace function idem_private.judge(
-    row_ idem_private.reservation, settings idem_private.policy, fingerprint bytea, fields jsonb, token uuid
-) returns idem.reservation
-language plpgsql volatile as $$
-declare
-    at constant timestamptz := idem_private.clock();
-    phase constant text := idem_private.phase(row_, settings.min_retention, settings.tombstone, at);
-    answer idem.reservation;
-begin
-    if phase = 'absent' then
-        answer.outcome := 'take';
-        return answer;
-    end if;
-
-    answer.attempt := row_.attempt;
-    answer.created_at := row_.created_at;
-    -- Compared in every state, before anything else is told.
-    if row_.fingerprint is distinct from judge.fingerprint then
-        answer.outcome := 'mismatch';
-        if row_.fields is not null and judge.fields is not null then
-            answer.mismatched := idem_private.mismatched_fields(row_.fields, judge.fields);
-        end if;
-        return answer;
-    end if;
-
-    if phase in ('completed', 'expired') then
-        answer.outcome := case phase when 'completed' then 'replay' else 'expired' end;
-        answer.completed_at := row_.completed_at;
-        answer.expires_at := idem_private.real_expiry(row_.expires_at, row_.completed_at, settings.min_retention);
-        if phase = 'completed' then
-            answer.status := row_.status;
-            answer.headers := row_.headers;
-            answer.body := row_.body;
-        end if;
-        return answer;
-    end if;
-
-    if phase = 'released' then
-        answer.outcome := 'take';
-    elsif row_.token = judge.token and (phase = 'in_progress' or row_.leased) then
-        answer.outcome := 'renew';
-    elsif phase = 'in_progress' then
-        answer.outcome := 'in_progress';
-    elsif row_.leased and settings.on_lapse = 'retry'
-        and row_.attempt < coalesce(settings.max_attempts, 2147483647) then
-        answer.outcome := 'take';
-    else
-        answer.outcome := 'unresolved';
-    end if;
-    answer.lease_until := row_.lease_until;
-    answer.expires_at := row_.expires_at;
-    answer.retry_after := idem_private.retry_after(settings.retry_after, row_.lease_until - at);
-    return answer;
-end
+    row_ idem_private.reservation,
+    settings idem_private.policy,
+    fingerprint bytea,
+    token uuid,
+    at timestamptz
+) returns text
+language sql stable as $$
+    select
+        case
+            when row_.fingerprint is distinct from fingerprint
+                and idem_private.phase(row_, settings.min_retention, settings.tombstone, at) <> 'absent' then 'mismatch'
+            else
+                case idem_private.phase(row_, settings.min_retention, settings.tombstone, at)
+                    when 'completed' then 'replay'
+                    when 'expired' then 'expired'
+                    when 'in_progress' then case when row_.token = token then 'renew' else 'in_progress' end
+                    when 'lapsed' then
+                        case
+                            when not row_.leased then 'unresolved'
+                            when row_.token = token then 'renew'
+                            when settings.on_lapse = 'retry'
+                                and row_.attempt < coalesce(settings.max_attempts, 2147483647) then 'take'
+                            else 'unresolved'
+                        end
+                    else 'take'
+                end
+        end
 $$;
 
 comment on function idem_private.judge(
-    idem_private.reservation, idem_private.policy, bytea, jsonb, uuid
+    idem_private.reservation, idem_private.policy, bytea, uuid, timestamptz
 ) is 'Outcome of reserve for an existing row, or take or renew where the caller may have it.';
 
 revoke all on function idem_private.judge(
-    idem_private.reservation, idem_private.policy, bytea, jsonb, uuid
+    idem_private.reservation, idem_private.policy, bytea, uuid, timestamptz
 ) from public;
 
 -- sql/private/renew_lease.sql
@@ -947,6 +1004,7 @@ create or replace function idem_private.reserve_existing(
     ttl interval,
     leased boolean,
     lease interval,
+    default_lease interval,
     state jsonb,
     token uuid
 ) returns idem.reservation
@@ -955,8 +1013,9 @@ language plpgsql volatile as $$
 declare
     found_row idem_private.reservation;
     settings idem_private.policy;
-    verdict idem.reservation;
-    locked boolean := false;
+    at timestamptz;
+    verdict text;
+    held boolean := false;
 begin
     select r.* into found_row
     from idem_private.reservation as r
@@ -965,42 +1024,39 @@ begin
         return null;
     end if;
     settings := idem_private.policy_of(found_row.policy);
-    verdict := idem_private.judge(
-        found_row, settings, reserve_existing.fingerprint, reserve_existing.fields, reserve_existing.token
-    );
-    -- A snapshot older than this moment could show a lapse that a heartbeat has ended: only the lock can tell.
-    if verdict.outcome not in ('take', 'renew')
-        and not (verdict.outcome = 'unresolved' and current_setting('transaction_isolation') <> 'read committed') then
-        return verdict;
-    end if;
+    at := idem_private.clock();
+    verdict := idem_private.judge(found_row, settings, reserve_existing.fingerprint, reserve_existing.token, at);
 
-    select r.* into found_row
-    from idem_private.reservation as r
-    where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C"
-    for update skip locked;
-    locked := found;
-    if not locked then
+    if verdict in ('take', 'renew')
+        -- A snapshot older than this moment could show a lapse that a heartbeat has ended: the lock tells.
+        or (verdict = 'unresolved' and current_setting('transaction_isolation') <> 'read committed') then
         select r.* into found_row
         from idem_private.reservation as r
-        where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C";
-        if not found then
-            return null;
+        where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C"
+        for update skip locked;
+        held := found;
+        if not held then
+            select r.* into found_row
+            from idem_private.reservation as r
+            where r.scope = reserve_existing.scope collate "C" and r.key = reserve_existing.key collate "C";
+            if not found then
+                return null;
+            end if;
+        end if;
+        settings := idem_private.policy_of(found_row.policy);
+        at := idem_private.clock();
+        verdict := idem_private.judge(found_row, settings, reserve_existing.fingerprint, reserve_existing.token, at);
+        if verdict in ('take', 'renew') and not held then
+            return idem_private.busy(settings.retry_after);
         end if;
     end if;
-    settings := idem_private.policy_of(found_row.policy);
-    verdict := idem_private.judge(
-        found_row, settings, reserve_existing.fingerprint, reserve_existing.fields, reserve_existing.token
-    );
-    if verdict.outcome not in ('take', 'renew') then
-        return verdict;
-    end if;
-    if not locked then
-        verdict.outcome := 'in_progress';
-        verdict.retry_after := idem_private.retry_after(settings.retry_after, null);
-        return verdict;
+    if verdict not in ('take', 'renew') then
+        return idem_private.answer(
+            verdict, found_row, settings.min_retention, settings.retry_after, reserve_existing.fields, at
+        );
     end if;
 
-    if verdict.outcome = 'renew' then
+    if verdict = 'renew' then
         if found_row.leased <> reserve_existing.leased then
             raise exception using
                 errcode = 'IK004',
@@ -1031,13 +1087,15 @@ begin
             reserve_existing.policy,
             reserve_existing.ttl,
             reserve_existing.leased,
-            reserve_existing.lease,
+            case when reserve_existing.leased
+                then coalesce(reserve_existing.lease, reserve_existing.default_lease)
+            end,
             reserve_existing.state,
             reserve_existing.token
         );
     end if;
     if found_row.leased then
-        perform idem_private.note_leased(found_row.scope, found_row.key, verdict.outcome = 'renew');
+        perform idem_private.note_leased(found_row.scope, found_row.key, verdict = 'renew');
     else
         delete from idem_private.unfinished as u where u.scope = found_row.scope and u.key = found_row.key;
     end if;
@@ -1046,11 +1104,11 @@ end
 $$;
 
 comment on function idem_private.reserve_existing(
-    text, text, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+    text, text, bytea, jsonb, text, interval, boolean, interval, interval, jsonb, uuid
 ) is 'Outcome of reserve for a key that has a row, or null if the row has gone meanwhile.';
 
 revoke all on function idem_private.reserve_existing(
-    text, text, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+    text, text, bytea, jsonb, text, interval, boolean, interval, interval, jsonb, uuid
 ) from public;
 
 -- sql/private/refuse_owner_call.sql
@@ -1327,11 +1385,13 @@ revoke all on function idem.downstream_key(text, text, text) from public;
 -- sql/core/reserve.sql
 -- Look; if nothing is there, take a transaction-level try-lock on the key; look again and insert. An uncommitted insert
 -- of the same key would make ON CONFLICT wait for the whole first request: every insert holds the lock, so whoever does
--- not get it knows that another attempt is at work, without waiting. With the lock held, the look and the insert can
--- be one statement: a row that its snapshot does not show cannot appear, for nobody else may insert it. The unique
--- constraint is still the arbiter. A replay takes no lock at all.
+-- not get it knows that another attempt is at work, without waiting. The second look and the insert are one statement
+-- with one snapshot, taken under the lock: a row that it does not show cannot appear, for nobody else may insert it.
+-- The unique constraint is still the arbiter. A replay takes no lock at all.
 --
 -- Under REPEATABLE READ a row committed after the snapshot makes the insert raise 40001.
+--
+-- Each expression that PL/pgSQL evaluates costs a microsecond in every transaction, hence few and large statements.
 create or replace function idem.reserve(
     scope text,
     key text,
@@ -1347,98 +1407,108 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 #variable_conflict use_column
 declare
     max_rounds constant int := 10;
-    leased boolean;
+    leased constant boolean := coalesce(reserve.mode, 'atomic') = 'leased';
     look record;
-    at timestamptz;
     answer idem.reservation;
 begin
-    reserve.token := coalesce(reserve.token, gen_random_uuid());
-    reserve.policy := coalesce(reserve.policy, 'default');
-    leased := idem_private.check_mode(reserve.mode, reserve.lease);
-    if leased then
-        perform idem_private.begin_leased();
+    if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null then
+        perform idem_private.check_mode(reserve.mode, reserve.lease);
         reserve.lease := idem_private.check_interval('lease', reserve.lease);
-    end if;
-    if reserve.fields is not null then
         perform idem_private.check_fields(reserve.fields);
+        if leased then
+            perform idem_private.begin_leased();
+        end if;
     end if;
 
     for round in 1..max_rounds loop
         select
-            p.ttl, p.lease, p.retry_after, p.key_min_length, p.key_max_length, p.key_pattern,
-            s.inner_key, s.outer_key, r.token is not null as taken
+            p.ttl,
+            p.lease,
+            p.retry_after,
+            p.min_retention,
+            p.key_min_length,
+            p.key_max_length,
+            p.key_pattern,
+            idem_private.key_fits(
+                reserve.scope, reserve.key, p.key_min_length, p.key_max_length, p.key_pattern
+            ) as fits,
+            s.inner_key,
+            s.outer_key,
+            c.at,
+            r as existing,
+            case
+                when r.policy = p.name then idem_private.judge(r, p, reserve.fingerprint, reserve.token, c.at)
+            end as verdict,
+            case
+                when r.token is null
+                    then pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key))
+            end as locked
         into look
         from idem_private.policy as p
         cross join idem_private.secret as s
+        cross join (select idem_private.clock() as at) as c
         left join idem_private.reservation as r
             on r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
-        where p.name = reserve.policy collate "C";
-        if not found then
-            perform idem_private.refuse_policy(reserve.policy);
-        end if;
-        if round = 1 then
+        where p.name = coalesce(reserve.policy, 'default') collate "C";
+
+        if look.fits is not true then
+            if look.ttl is null then
+                perform idem_private.refuse_policy(reserve.policy);
+            end if;
             perform idem_private.check_key(
                 reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
             );
         end if;
 
-        if look.taken then
+        if look.verdict = 'replay' then
+            return idem_private.answer(
+                'replay', look.existing, look.min_retention, look.retry_after, reserve.fields, look.at
+            );
+        elsif look.locked is null then
             answer := idem_private.reserve_existing(
-                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, reserve.policy, look.ttl,
-                leased, reserve.lease, reserve.state, reserve.token
+                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, coalesce(reserve.policy, 'default'),
+                look.ttl, leased, reserve.lease, look.lease, reserve.state,
+                coalesce(reserve.token, gen_random_uuid())
             );
             if answer.outcome is not null then
                 return answer;
             end if;
-            continue;
-        end if;
-
-        if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
-            answer.outcome := 'in_progress';
-            answer.retry_after := idem_private.retry_after(look.retry_after, null);
-            return answer;
-        end if;
-        if leased then
-            reserve.lease := coalesce(reserve.lease, look.lease);
+        elsif not look.locked then
+            return idem_private.busy(look.retry_after);
         else
-            perform idem_private.defer_check();
-        end if;
-        at := idem_private.clock();
-        insert into idem_private.reservation as r (
-            scope, key, fingerprint, fields, policy, created_at, expires_at,
-            owned_at, owner_xid, token, attempt, leased, lease, lease_until, state
-        )
-        select
-            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, reserve.policy, at, at + look.ttl,
-            clock_timestamp(), pg_current_xact_id(), reserve.token, 1, leased, reserve.lease, at + reserve.lease,
-            reserve.state
-        where not exists (
-            select from idem_private.reservation as r
-            where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
-        )
-        on conflict do nothing;
-        if found then
-            if leased then
-                perform idem_private.note_leased(reserve.scope, reserve.key, false);
+            if not leased then
+                perform idem_private.defer_check();
             end if;
-            answer.outcome := 'started';
-            answer.token := reserve.token;
-            answer.attempt := 1;
-            answer.downstream_key := idem_private.derive_key(
-                look.inner_key, look.outer_key, reserve.scope, reserve.key, ''
-            );
-            answer.state := reserve.state;
-            answer.created_at := at;
-            answer.lease_until := at + reserve.lease;
-            answer.expires_at := at + look.ttl;
-            return answer;
+            insert into idem_private.reservation as r (
+                scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
+                leased, lease, lease_until, state
+            )
+            select
+                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, coalesce(reserve.policy, 'default'),
+                look.at, look.at + look.ttl, clock_timestamp(), pg_current_xact_id(),
+                coalesce(reserve.token, gen_random_uuid()), 1, leased, l.lease, look.at + l.lease, reserve.state
+            from (select case when leased then coalesce(reserve.lease, look.lease) end as lease) as l
+            where not exists (
+                select from idem_private.reservation as r
+                where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
+            )
+            on conflict do nothing
+            returning
+                'started', r.token, 1,
+                idem_private.derive_key(look.inner_key, look.outer_key, r.scope, r.key, ''),
+                null, r.state, null, null, null, null, null, r.created_at, r.lease_until, null, r.expires_at
+            into answer;
+            if found then
+                if leased then
+                    perform idem_private.note_leased(reserve.scope, reserve.key, false);
+                end if;
+                return answer;
+            end if;
         end if;
     end loop;
 
     -- A row came and went at every look. Whoever made it is at work.
-    answer.outcome := 'in_progress';
-    answer.retry_after := idem_private.retry_after(look.retry_after, null);
-    return answer;
+    return idem_private.busy(look.retry_after);
 end
 $$;
 
@@ -1463,8 +1533,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     was_leased boolean;
 begin
-    if complete.headers is not null then
-        perform idem_private.check_headers(complete.headers);
+    if not idem_private.headers_are_pairs(complete.headers) then
+        perform idem_private.refuse_headers();
     end if;
 
     update idem_private.reservation as r
@@ -1602,6 +1672,7 @@ declare
     found_row idem_private.reservation;
     settings idem_private.policy;
     answer idem.reservation;
+    at timestamptz;
 begin
     if lookup.scope is null or lookup.key is null then
         perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, null);
@@ -1614,9 +1685,8 @@ begin
         return answer;
     end if;
     settings := idem_private.policy_of(found_row.policy);
-    answer.outcome := idem_private.phase(
-        found_row, settings.min_retention, settings.tombstone, idem_private.clock()
-    );
+    at := idem_private.clock();
+    answer.outcome := idem_private.phase(found_row, settings.min_retention, settings.tombstone, at);
     if answer.outcome = 'absent' then
         return answer;
     end if;
@@ -1766,9 +1836,8 @@ inner join (
     select b.* from idem_private.retired_policy as b
 ) as p on r.policy = p.name
 left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key
-cross join lateral (
-    select idem_private.phase(r, p.min_retention, p.tombstone, idem_private.clock()) as outcome
-) as phase;
+cross join (select idem_private.clock() as at) as now
+cross join lateral (select idem_private.phase(r, p.min_retention, p.tombstone, now.at) as outcome) as phase;
 
 comment on view idem.keys is
 'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup.';

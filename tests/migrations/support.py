@@ -1,0 +1,80 @@
+"""What the tests of installing share: the catalog as a value, and the ways to run SQL and the command line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from pyidem import migrate
+from tests.support.database import Database
+
+SNAPSHOT = (Path(__file__).parent / "snapshot.sql").read_text()
+
+Catalog = dict[tuple[str, str], str]
+
+
+def catalog(database: Database) -> Catalog:
+    """Everything in both schemas: (kind, name) -> definition."""
+    with psycopg.connect(database.dsn) as connection:
+        return {(kind, name): definition for kind, name, definition in connection.execute(SNAPSHOT)}
+
+
+def shipped_rows(database: Database) -> list[str]:
+    """The rows that an installation leaves in tables, but for the random secret."""
+    with psycopg.connect(database.dsn) as connection:
+        return [
+            row[0]
+            for row in connection.execute(
+                "select to_jsonb(p)::text from idem.policies as p"
+                " union all select version_num from idem_private.alembic_version order by 1"
+            )
+        ]
+
+
+def run_sql(database: Database, text: str, tmp_path: Path, *, user: str | None = None) -> None:
+    """Run SQL text with psql."""
+    file = tmp_path / "script.sql"
+    file.write_text(text)
+    database.psql(file, user=user or database.owner)
+
+
+def uri(database: Database, scheme: str) -> str:
+    """The URI of the owner's connection, for SQLAlchemy or libpq."""
+    parts = conninfo_to_dict(owner_dsn(database))
+    return f"{scheme}://{parts['user']}:{parts['password']}@{parts['host']}:{parts['port']}/{parts['dbname']}"
+
+
+def owner_dsn(database: Database) -> str:
+    """The connection string of the owner, who is no superuser."""
+    return database.dsn_of(database.owner)
+
+
+def cli(
+    *arguments: str, env: dict[str, str] | None = None, program: tuple[str, ...] = (sys.executable, "-m", "pyidem")
+) -> "subprocess.CompletedProcess[str]":
+    """Run the command line without a terminal, wide enough that nothing wraps."""
+    return subprocess.run(
+        [*program, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=cli_environment() | (env or {}),
+    )
+
+
+def cli_environment() -> dict[str, str]:
+    """The environment without anything that names a database."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG") and name != "PYIDEM_DSN"}
+    return kept | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+def is_installed(database: Database) -> bool:
+    """Whether the database is at the head and answers a call."""
+    with psycopg.connect(owner_dsn(database)) as connection:
+        row = connection.execute("select outcome from idem.reserve('scope', 'key')").fetchone()
+        connection.rollback()
+    return row == ("started",) and migrate.current(database.dsn) == migrate.head()
