@@ -2,7 +2,8 @@
 -- a caller could want to roll back. A transaction without an id has written nothing. Where it has one, every write
 -- must have been by reserve itself: reserve writes the key's row in idem_private.unfinished last, so if the command
 -- that writes it again is the very next one, nobody wrote in between. Command ids count on through a rolled-back
--- savepoint, whose writes are found so too.
+-- savepoint, whose writes are found so too. Which row that was is kept in a setting local to the transaction, which a
+-- rolled-back savepoint takes back as well.
 create or replace function idem_private.begin_leased() returns void
 language plpgsql volatile as $$
 #variable_conflict use_column
@@ -20,11 +21,7 @@ begin
     if previous is not null then
         select u.cmin::text::bigint into command_before
         from idem_private.unfinished as u
-        inner join idem_private.reservation as r on u.scope = r.scope and u.key = r.key
-        where u.scope = previous ->> 0 and u.key = previous ->> 1
-            and idem_private.owned_here(r.owner_xid, r.owned_at);
-    end if;
-    if command_before is not null then
+        where u.scope = previous ->> 0 and u.key = previous ->> 1;
         update idem_private.unfinished as u set claims = u.claims
         where u.scope = previous ->> 0 and u.key = previous ->> 1;
         select u.cmin::text::bigint into command_now

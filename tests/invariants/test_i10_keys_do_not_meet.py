@@ -1,0 +1,45 @@
+"""I10: different (scope, key) pairs never affect each other: not by hashing, concatenation or collation."""
+
+import pytest
+
+from tests.support.calls import lookup, reserve
+from tests.support.database import Database
+
+PAIRS = [("a", "bc"), ("ab", "c"), ("a", "BC"), ("A", "bc"), ("a:b", "c"), ("a", "b:c"), ("1:a", "bc"), ("1", "a:bc")]
+
+
+def test_i10_no_two_pairs_are_taken_for_the_same(db: Database) -> None:
+    connection = db.connect()
+    answers = [reserve(connection, key, scope=scope, mode="leased") for scope, key in PAIRS]
+    connection.commit()
+    assert [answer.outcome for answer in answers] == ["started"] * len(PAIRS)
+    assert len({answer.downstream_key for answer in answers}) == len(PAIRS)
+    assert len({answer.token for answer in answers}) == len(PAIRS)
+
+
+def test_i10_scopes_that_a_collation_holds_equal_are_two(db: Database) -> None:
+    connection = db.connect()
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    reserve(connection, "k", scope=composed, mode="leased")
+    connection.commit()
+    assert lookup(connection, "k", scope=decomposed).outcome == "absent"
+
+
+def test_i10_a_callers_collation_changes_nothing(db: Database) -> None:
+    connection = db.connect()
+    connection.execute("create collation caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    connection.commit()
+    reserve(connection, "Key", mode="leased")
+    connection.commit()
+    row = connection.execute(
+        "select outcome from idem.reserve('shop' collate caseless, 'key' collate caseless, mode => 'leased')"
+    ).fetchone()
+    assert row == ("started",)
+
+
+@pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
+def test_i10_fifty_keys_in_fifty_transactions_are_all_started(db: Database, isolation: str) -> None:
+    connections = [db.connect() for _ in range(50)]
+    for number, connection in enumerate(connections):
+        connection.execute(f"set transaction isolation level {isolation}")
+        assert reserve(connection, f"k{number}").outcome == "started"

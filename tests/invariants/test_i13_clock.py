@@ -1,0 +1,76 @@
+"""I13: only the database's clock counts, read after any wait. I14: pg_cron changes no answer."""
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from tests.support.calls import complete, owner_call, reserve
+from tests.support.database import Database
+
+
+def test_i13_a_lease_is_counted_from_the_call_not_from_the_start_of_the_transaction(db: Database) -> None:
+    connection = db.connect()
+    connection.execute("select pg_sleep(0.05)")
+    answer = reserve(connection, "k", mode="leased", lease=timedelta(milliseconds=1))
+    row = connection.execute("select %s - now()", [answer.created_at]).fetchone()
+    assert row is not None
+    assert row[0] >= timedelta(milliseconds=50)
+
+
+def test_i13_extend_reads_the_clock_after_its_wait(db: Database, in_thread) -> None:  # type: ignore[no-untyped-def]
+    holder, owner = db.connect(), db.connect()
+    token = reserve(owner, "k", mode="leased").token
+    owner.commit()
+    holder.execute("select from idem_private.reservation for update")
+    extended = in_thread(lambda: owner_call(owner, "extend", "k", token, lease=timedelta(milliseconds=20)))
+    db.wait_until_blocked(owner)
+    # longer than the lease: one counted from before the wait would be over already
+    time.sleep(0.1)
+    released_at = holder.execute("select clock_timestamp()").fetchone()
+    assert released_at is not None
+    holder.commit()
+    assert extended.result() > released_at[0]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Australia/Lord_Howe"])
+def test_i13_a_day_is_24_hours_in_every_time_zone(db: Database, zone: str) -> None:
+    """Across the changes of daylight saving time of a year, and for a policy that was written in days."""
+    connection = db.connect()
+    connection.execute("insert into idem.policies (name, ttl) values ('year', '365 days')")
+    connection.execute("select set_config('timezone', %s, false)", [zone])
+    answer = reserve(connection, "k", policy="year")
+    row = connection.execute(
+        "select extract(epoch from %s::timestamptz) - extract(epoch from %s::timestamptz)",
+        [answer.expires_at, answer.created_at],
+    ).fetchone()
+    assert row == (365 * 24 * 3600,)
+
+
+def test_i13_the_clock_offset_is_ignored_where_testing_is_not_enabled(db: Database) -> None:
+    connection = db.connect()
+    complete(connection, "k", reserve(connection, "k").token)
+    connection.commit()
+    connection.execute("set idem.clock_offset = '10 years'")
+    connection.execute("set idem.single_transaction = on")
+    assert reserve(connection, "k").outcome == "replay"
+    leased = reserve(connection, "l", mode="leased")
+    with pytest.raises(Exception, match="cannot be completed by the transaction that made it"):
+        complete(connection, "l", leased.token)
+
+
+def test_i13_testing_does_not_travel_to_a_clone_of_the_database(testing_db: Database) -> None:
+    connection = testing_db.connect()
+    connection.execute("update idem_private.testing set database = database::bigint + 1")
+    connection.execute("set local idem.clock_offset = '10 years'")
+    row = connection.execute("select idem_private.clock() < now() + interval '1 day'").fetchone()
+    assert row == (True,)
+
+
+def test_i14_a_finished_key_expires_without_anybody_purging_it(testing_db: Database) -> None:
+    connection = testing_db.connect()
+    complete(connection, "k", reserve(connection, "k").token)
+    connection.commit()
+    assert connection.execute("select count(*) from pg_extension where extname = 'pg_cron'").fetchone() == (0,)
+    connection.execute("set idem.clock_offset = '25 hours'")
+    assert reserve(connection, "k").outcome == "started"

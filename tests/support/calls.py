@@ -1,0 +1,67 @@
+"""The SQL calls as tests make them: plain psycopg, no client library in between."""
+
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import namedtuple_row
+
+SCOPE = "shop"
+
+
+def reserve(connection: psycopg.Connection, key: str, *, scope: str = SCOPE, **arguments: Any) -> Any:
+    """The row that idem.reserve answers with."""
+    return _call(connection, "reserve", scope=scope, key=key, **arguments)
+
+
+def lookup(connection: psycopg.Connection, key: str, *, scope: str = SCOPE) -> Any:
+    """The row that idem.lookup answers with."""
+    return _call(connection, "lookup", scope=scope, key=key)
+
+
+def complete(connection: psycopg.Connection, key: str, token: UUID, *, scope: str = SCOPE, **answer: Any) -> bool:
+    """What idem.complete returns."""
+    return bool(_call(connection, "complete", scope=scope, key=key, token=token, **answer)[0])
+
+
+def owner_call(connection: psycopg.Connection, name: str, key: str, token: UUID, **arguments: Any) -> Any:
+    """What release, defer or extend returns."""
+    return _call(connection, name, scope=SCOPE, key=key, token=token, **arguments)[0]
+
+
+def sqlstate_of(connection: psycopg.Connection, name: str, **arguments: Any) -> str | None:
+    """The SQLSTATE that a call raises in a transaction of its own, or None if it returns."""
+    try:
+        with connection.transaction():
+            _call(connection, name, **arguments)
+    except psycopg.Error as error:
+        return error.sqlstate
+    return None
+
+
+def stored(connection: psycopg.Connection, key: str, *, scope: str = SCOPE) -> Any:
+    """The row of the table itself, or None."""
+    cursor = connection.cursor(row_factory=namedtuple_row)
+    return cursor.execute(
+        "select * from idem_private.reservation where scope = %s and key = %s", [scope, key]
+    ).fetchone()
+
+
+def set_policy(connection: psycopg.Connection, name: str, **columns: Any) -> None:
+    """Create a policy, or change it."""
+    names = ", ".join(columns)
+    values = ", ".join(f"%({column})s" for column in columns)
+    changes = ", ".join(f"{column} = excluded.{column}" for column in columns)
+    connection.execute(
+        f"insert into idem.policies (name, {names}) values (%(name)s, {values})"
+        f" on conflict (name) do update set {changes}",
+        {"name": name, **columns},
+    )
+
+
+def _call(connection: psycopg.Connection, name: str, **arguments: Any) -> Any:
+    cursor = connection.cursor(row_factory=namedtuple_row)
+    named = ", ".join(f"{argument} => %({argument})s" for argument in arguments)
+    row = cursor.execute(f"select * from idem.{name}({named})", arguments).fetchone()
+    assert row is not None
+    return row
