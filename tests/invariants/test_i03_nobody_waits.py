@@ -1,7 +1,6 @@
 """I3: reserve and lookup wait for nobody's open transaction, whatever it has done to the key."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -114,20 +113,19 @@ def test_i3_nobody_waits_for_an_open_transaction(
 def test_i3_fifty_sessions_at_one_key_two_hundred_times(db: Database, server_log: Callable[[], str]) -> None:
     """In each round one is started, and keeps its transaction open until all others have been answered.
 
-    None of them waits longer than half a second, and nothing of it is an error to the server.
+    A wait of half a second for a lock would end in an error; nothing of it is an error to the server.
     """
     rounds, sessions = 200, 50
     barrier = threading.Barrier(sessions)
     answered = [threading.Semaphore(0) for _ in range(rounds)]
 
-    def attempt() -> list[tuple[str, float]]:
-        answers = []
-        with psycopg.connect(db.dsn) as connection:
+    def attempt() -> list[str]:
+        outcomes = []
+        with psycopg.connect(db.dsn, options="-c lock_timeout=500ms") as connection:
             for number in range(rounds):
                 barrier.wait()
-                begun = time.monotonic()
                 answer = reserve(connection, f"k{number}", fingerprint=b"f")
-                answers.append((answer.outcome, time.monotonic() - begun))
+                outcomes.append(answer.outcome)
                 if answer.outcome == "started":
                     for _ in range(sessions - 1):
                         assert answered[number].acquire(timeout=30)
@@ -135,14 +133,12 @@ def test_i3_fifty_sessions_at_one_key_two_hundred_times(db: Database, server_log
                 else:
                     answered[number].release()
                 connection.commit()
-        return answers
+        return outcomes
 
     with ThreadPoolExecutor(sessions) as pool:
         futures = [pool.submit(attempt) for _ in range(sessions)]
-        answers = [answer for future in futures for answer in future.result(300)]
-    counts = Counter(outcome for outcome, _ in answers)
+        counts = Counter(outcome for future in futures for outcome in future.result(300))
     assert counts == {"started": rounds, "in_progress": rounds * (sessions - 1)}
-    assert max(seconds for _, seconds in answers) < 0.5
     assert " ERROR: " not in server_log()
 
 
