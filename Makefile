@@ -20,7 +20,7 @@ demo: $(VENV)/demo.stamp ## run the demonstration on an embedded server, e.g. AR
 
 test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k reserve"
 	@$(PY) -m tests.support.provision
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n auto --maxprocesses 4 $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, SQL analysis, and whether generated files are current
 	@$(PY) -m ruff format --check --quiet . || { echo "Run: make format" >&2; exit 1; }
