@@ -49,6 +49,8 @@ class IdempotencyError(Exception):
         super().__init__(message)
         self.detail = detail or {}
         self.hint = hint
+        if hint:
+            self.add_note(hint)
 
     @property
     def problem(self) -> dict[str, Any] | None:

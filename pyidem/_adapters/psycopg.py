@@ -26,7 +26,8 @@ class PsycopgUnit:
     """One transaction on a psycopg connection.
 
     Its own transaction is psycopg's `Transaction`: the application's `connection.transaction()` nests in it, and a
-    stray `connection.commit()` is refused. Inside a transaction that is open already it is a savepoint. A joined
+    stray `connection.commit()` is refused. The connection is in autocommit mode meanwhile, for otherwise psycopg would
+    spend a round trip on another BEGIN. Inside a transaction that is open already it is a savepoint. A joined
     transaction is the application's, and ended only on demand.
     """
 
@@ -41,6 +42,7 @@ class PsycopgUnit:
         self._joined = joined
         self._give_back = give_back
         self._nested = False
+        self._autocommit_lent = False
         self._transaction: psycopg.Transaction | None = None
 
     def inside(self) -> bool:
@@ -52,6 +54,7 @@ class PsycopgUnit:
         if self._joined:
             refuse_autocommit(self.handle)
             return _read(call, self._send(call))
+        self._take_over()
         with self._round_trip():
             self._open(read_committed=read_committed)
             cursor = self._send(call)
@@ -66,14 +69,17 @@ class PsycopgUnit:
         with self._round_trip():
             cursor = self._send(call)
             self._commit()
+        self._hand_back()
         return _read(call, cursor)
 
     def once(self, call: Call[T]) -> T:
         """Make a call in a transaction of its own."""
+        self._take_over()
         with self._round_trip():
             self._open(read_committed=True)
             cursor = self._send(call)
             self._commit()
+        self._hand_back()
         return call.decode(_row(cursor.fetchone()))
 
     def rollback(self) -> None:
@@ -85,6 +91,7 @@ class PsycopgUnit:
             self.handle.rollback()
         else:
             transaction.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
+        self._hand_back()
 
     def close(self) -> None:
         """Give the connection back to where it came from."""
@@ -93,13 +100,23 @@ class PsycopgUnit:
 
     @contextmanager
     def _round_trip(self) -> Iterator[None]:
-        if self._transaction is None:
-            self._nested = self.inside()
         if self._joined or self._nested or not psycopg.Pipeline.is_supported():
             yield
         else:
             with self.handle.pipeline():
                 yield
+
+    def _take_over(self) -> None:
+        """Prepare the connection for a transaction that is begun here and not by its next statement."""
+        self._nested = in_transaction(self.handle)
+        if not self._nested and not self.handle.autocommit:
+            self.handle.autocommit = True
+            self._autocommit_lent = True
+
+    def _hand_back(self) -> None:
+        if self._autocommit_lent:
+            self.handle.autocommit = False
+            self._autocommit_lent = False
 
     def _open(self, *, read_committed: bool) -> None:
         self._transaction = psycopg.Transaction(self.handle)
@@ -135,6 +152,7 @@ class AsyncPsycopgUnit:
         self._joined = joined
         self._give_back = give_back
         self._nested = False
+        self._autocommit_lent = False
         self._transaction: psycopg.AsyncTransaction | None = None
 
     async def inside(self) -> bool:
@@ -146,6 +164,7 @@ class AsyncPsycopgUnit:
         if self._joined:
             refuse_autocommit(self.handle)
             return await _read_async(call, await self._send(call))
+        await self._take_over()
         async with self._round_trip():
             await self._open(read_committed=read_committed)
             cursor = await self._send(call)
@@ -161,14 +180,17 @@ class AsyncPsycopgUnit:
         async with self._round_trip():
             cursor = await self._send(call)
             await self._commit()
+        await self._hand_back()
         return await _read_async(call, cursor)
 
     async def once(self, call: Call[T]) -> T:
         """Make a call in a transaction of its own."""
+        await self._take_over()
         async with self._round_trip():
             await self._open(read_committed=True)
             cursor = await self._send(call)
             await self._commit()
+        await self._hand_back()
         return call.decode(_row(await cursor.fetchone()))
 
     async def rollback(self) -> None:
@@ -180,6 +202,7 @@ class AsyncPsycopgUnit:
             await self.handle.rollback()
         else:
             await transaction.__aexit__(psycopg.Rollback, psycopg.Rollback(), None)
+        await self._hand_back()
 
     async def close(self) -> None:
         """Give the connection back to where it came from."""
@@ -188,13 +211,23 @@ class AsyncPsycopgUnit:
 
     @asynccontextmanager
     async def _round_trip(self) -> AsyncIterator[None]:
-        if self._transaction is None:
-            self._nested = in_transaction(self.handle)
         if self._joined or self._nested or not psycopg.AsyncPipeline.is_supported():
             yield
         else:
             async with self.handle.pipeline():
                 yield
+
+    async def _take_over(self) -> None:
+        """Prepare the connection for a transaction that is begun here and not by its next statement."""
+        self._nested = in_transaction(self.handle)
+        if not self._nested and not self.handle.autocommit:
+            await self.handle.set_autocommit(True)
+            self._autocommit_lent = True
+
+    async def _hand_back(self) -> None:
+        if self._autocommit_lent:
+            await self.handle.set_autocommit(False)
+            self._autocommit_lent = False
 
     async def _open(self, *, read_committed: bool) -> None:
         self._transaction = psycopg.AsyncTransaction(self.handle)
