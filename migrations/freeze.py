@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from alembic.script import ScriptDirectory
 
-from pyidem import __version__, migrate
+from pyidem import __version__
 
-SQL = migrate.resource("sql")
-MIGRATIONS = migrate.resource("migrations")
+MIGRATIONS = Path(__file__).resolve().parent
+SQL = MIGRATIONS.parent / "sql"
 FROZEN = MIGRATIONS / "frozen"
 CHECKSUMS = MIGRATIONS / "CHECKSUMS"
 
@@ -56,7 +57,7 @@ def build(
 
 def generated() -> dict[Path, str]:
     """Return every generated file with the text that it should have."""
-    revision = FROZEN / migrate.head()
+    revision = FROZEN / str(ScriptDirectory(str(MIGRATIONS)).get_current_head())
     frozen = {path: path.read_text("ascii") for path in FROZEN.glob("*/*.sql")}
     frozen |= {revision / "up.sql": up(), revision / "down.sql": down()}
     sums = (

@@ -2,13 +2,15 @@
 
 import os
 import subprocess
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from typer.testing import CliRunner
 
 from pyidem import migrate
+from pyidem.cli.app import app
 from tests.support.database import Database
 
 SNAPSHOT = (Path(__file__).parent / "snapshot.sql").read_text()
@@ -52,23 +54,39 @@ def owner_dsn(database: Database) -> str:
     return database.dsn_of(database.owner)
 
 
-def cli(
-    *arguments: str, env: dict[str, str] | None = None, program: tuple[str, ...] = (sys.executable, "-m", "pyidem")
-) -> "subprocess.CompletedProcess[str]":
-    """Run the command line without a terminal, wide enough that nothing wraps."""
-    return subprocess.run(
-        [*program, *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        env=cli_environment() | (env or {}),
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def cli(*arguments: str, env: dict[str, str] | None = None) -> Done:
+    """Run the command line in this process, without a terminal."""
+    unset = {name: None for name in os.environ if name not in cli_environment()}
+    result = CliRunner().invoke(app, arguments, prog_name="pyidem", env={**unset, **cli_environment(), **(env or {})})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Done(result.exit_code, result.stdout, result.stderr)
+
+
+def program(*command: str | Path) -> Done:
+    """Run a program without a terminal."""
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=cli_environment()
     )
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def cli_environment() -> dict[str, str]:
     """The environment without anything that names a database."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG") and name != "PYIDEM_DSN"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PG") and name not in {"PYIDEM_DSN", "PYTHONPATH"}
+    }
     return kept | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 
 

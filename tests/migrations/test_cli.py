@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from pyidem import __version__, migrate
-from tests.migrations.support import catalog, cli, cli_environment, is_installed, owner_dsn, run_sql
-from tests.support.database import Database
+from tests.migrations.support import Done, catalog, cli, cli_environment, is_installed, owner_dsn, program, run_sql
+from tests.support.database import ROOT, Database
 
 
 def store_keys(database: Database, count: int) -> None:
@@ -142,14 +142,28 @@ def test_an_unknown_revision_is_one_line(db: Database) -> None:
 @pytest.mark.parametrize("package", ["typer", "rich", "alembic", "sqlalchemy"])
 def test_a_missing_package_comes_with_the_extra_that_brings_it(package: str) -> None:
     hide = f"import sys; sys.modules['{package}'] = None; from pyidem.cli import main; main()"
-    done = cli("current", program=(sys.executable, "-c", hide))
+    done = program(sys.executable, "-c", hide, "current")
 
     assert done.returncode == 1
     assert done.stderr == f"pyidem: the command line needs {package}: pip install 'pyidem[cli]'\n"
 
 
-def test_version_and_help() -> None:
-    assert cli("--version").stdout == f"pyidem {__version__}\n"
+@pytest.mark.parametrize(
+    "command", [[sys.executable, "-m", "pyidem"], [Path(sys.executable).with_name("pyidem")]], ids=["module", "script"]
+)
+def test_it_starts_as_a_module_and_as_a_script(command: list[str | Path]) -> None:
+    assert program(*command, "--version") == Done(0, f"pyidem {__version__}\n", "")
+
+
+def test_alembic_itself_finds_the_migrations_in_a_checkout(db: Database) -> None:
+    done = program(
+        Path(sys.executable).with_name("alembic"), "-c", ROOT / "pyproject.toml", "-x", f"dsn={db.dsn}", "current"
+    )
+
+    assert (done.returncode, done.stdout) == (0, "idem_0001 (head)\n"), done.stderr
+
+
+def test_help_names_every_command_and_every_command_has_help() -> None:
     overview = cli("--help").stdout
     for command in ("upgrade", "downgrade", "current", "sql"):
         assert command in overview

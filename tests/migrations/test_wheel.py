@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pyidem import migrate
-from tests.migrations.support import catalog, cli, is_installed, owner_dsn
+from tests.migrations.support import catalog, is_installed, owner_dsn, program
 from tests.support.database import ROOT, Database
 
 pytestmark = pytest.mark.slow
@@ -57,12 +57,11 @@ def test_the_wheel_has_the_very_files_of_the_checkout(wheel: Path) -> None:
 
 
 def test_it_installs_and_prints_from_its_own_files(installed: Path, empty_db: Database, db: Database) -> None:
-    where = [str(installed.parent / "python"), "-c", "from pyidem import migrate; print(migrate.resource('sql'))"]
-    resource = subprocess.run(where, check=True, capture_output=True, text=True, cwd="/").stdout
-    assert str(installed.parents[1]) in resource
+    where = "from pyidem import migrate; print(migrate.resource('sql'), migrate.resource('migrations'))"
+    assert program(installed.with_name("python"), "-P", "-c", where).stdout.count(str(installed.parents[1])) == 2
 
-    upgraded = cli("upgrade", "--dsn", owner_dsn(empty_db), program=(str(installed),))
+    upgraded = program(installed, "upgrade", "--dsn", owner_dsn(empty_db))
     assert upgraded.returncode == 0, upgraded.stderr
     assert is_installed(empty_db)
     assert catalog(empty_db) == catalog(db)
-    assert cli("sql", program=(str(installed),)).stdout == migrate.sql()
+    assert program(installed, "sql").stdout == migrate.sql()
