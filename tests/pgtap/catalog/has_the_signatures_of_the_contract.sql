@@ -1,0 +1,35 @@
+begin;
+select plan(1);
+
+create temp table calls (name, arguments, result) as values
+    (
+        'reserve',
+        'scope text, key text, fingerprint bytea, mode text, lease interval, fields jsonb, state jsonb, token uuid, policy text',
+        'idem.reservation'
+    ),
+    ('complete', 'scope text, key text, token uuid, status integer, headers jsonb, body bytea', 'boolean'),
+    ('release', 'scope text, key text, token uuid', 'boolean'),
+    ('defer', 'scope text, key text, token uuid, retry_in interval, reason text', 'boolean'),
+    ('extend', 'scope text, key text, token uuid, lease interval', 'timestamp with time zone'),
+    ('lookup', 'scope text, key text', 'idem.reservation'),
+    ('downstream_key', 'scope text, key text, step text', 'uuid'),
+    ('version', '', 'text'),
+    ('grant_client', 'role name', 'void'),
+    ('enable_testing', '', 'void'),
+    ('disable_testing', '', 'void');
+
+select is(
+    (
+        select string_agg(
+            proname || '(' || pg_get_function_identity_arguments(p.oid) || ') ' || pg_get_function_result(p.oid),
+            E'\n' order by proname
+        )
+        from pg_proc as p
+        inner join calls as c on p.proname = c.name
+        where p.pronamespace = 'idem'::regnamespace
+    ),
+    (select string_agg(name || '(' || arguments || ') ' || result, E'\n' order by name) from calls)
+);
+
+select * from finish();
+rollback;

@@ -1,0 +1,62 @@
+-- DETAIL is one small JSON object with a code, HINT says what to do, and nothing repeats a token or a body.
+begin;
+select plan(22);
+
+set local idem.single_transaction = on;
+insert into idem.policies (name) values ('used');
+select idem.reserve('shop', 'open', '\x01', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', policy => 'used');
+select idem.reserve('shop', 'leased', '\x01', 'leased', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
+select idem.reserve('shop', 'done', '\x01', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
+select idem.complete('shop', 'done', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 201, '[["a", "secret"]]', 'secret');
+set local idem.single_transaction = off;
+
+create temp table refused (sqlstate text, statement text);
+insert into refused values
+    ('IK001', $$select idem.reserve('shop', '')$$),
+    ('IK001', $$select idem.reserve(null, 'k')$$),
+    ('IK001', $$select idem.lookup('shop', null)$$),
+    ('IK002', $$select idem.complete('shop', 'open', 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb', 201, null, 'secret')$$),
+    ('IK002', $$select idem.complete('shop', 'done', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 200, null, 'secret')$$),
+    ('IK002', $$select idem.extend('shop', 'leased', 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb')$$),
+    ('IK003', $$select idem.complete('shop', 'none', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 201, null, 'secret')$$),
+    ('IK004', $$select idem.release('shop', 'open', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')$$),
+    ('IK004', $$select idem.reserve('shop', 'new', mode => 'leased')$$),
+    ('IK004', $$select idem.complete('shop', 'leased', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')$$),
+    ('IK005', 'set constraints all immediate'),
+    ('IK006', $$select idem.reserve('shop', 'k', policy => 'none')$$),
+    (
+        'IK007',
+        $$select idem.reserve('shop', 'k', fields => (select jsonb_object_agg(n, '') from generate_series(0, 1000) as n))$$
+    ),
+    ('22023', $$select idem.reserve('shop', 'k', mode => 'saga')$$),
+    ('22023', $$select idem.reserve('shop', 'k', lease => '1 minute')$$),
+    ('22023', $$select idem.extend('shop', 'leased', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', '0')$$),
+    ('22023', $$select idem.reserve('shop', 'k', fields => '[]')$$),
+    ('22023', $$select idem.complete('shop', 'open', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 200, '{"a": "secret"}')$$),
+    ('22023', $$insert into idem.policies (name, ttl) values ('new', '0')$$),
+    ('22023', $$delete from idem.policies where name = 'default'$$),
+    ('23503', $$delete from idem.policies where name = 'used'$$),
+    ('42704', $$select idem.grant_client('idem_nobody')$$);
+
+create function pg_temp.told(statement text) returns text language plpgsql as $$
+declare
+    detail text;
+    hint text;
+begin
+    execute statement;
+    return 'not refused';
+exception when others then
+    get stacked diagnostics detail = pg_exception_detail, hint = pg_exception_hint;
+    return concat_ws(
+        ', ', sqlstate,
+        case when detail::jsonb ->> 'code' <> '' then 'code' end,
+        case when hint <> '' then 'hint' end,
+        case when concat(sqlerrm, detail, hint) ~ 'secret|7365637265|aaaaaaaa|bbbbbbbb' then 'a secret' end
+    );
+end
+$$;
+
+select is(pg_temp.told(statement), sqlstate || ', code, hint', statement) from refused;
+
+select * from finish();
+rollback;

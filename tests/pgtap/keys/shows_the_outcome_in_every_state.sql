@@ -1,0 +1,27 @@
+begin;
+select plan(1);
+
+set local idem.single_transaction = on;
+insert into idem.policies (name, tombstone) values ('kept', '10 years');
+select idem.reserve('shop', 'atomic');
+select idem.reserve('shop', 'live', mode => 'leased', lease => '2 days');
+select idem.reserve('shop', 'lapsed', mode => 'leased');
+select idem.reserve('shop', 'released', mode => 'leased', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
+update idem_private.reservation set recovery_point = 'charged' where key = 'released';
+select idem.release('shop', 'released', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
+select idem.complete('shop', 'tombstone', token) from idem.reserve('shop', 'tombstone', policy => 'kept');
+select idem.complete('shop', 'gone', token) from idem.reserve('shop', 'gone');
+set local idem.clock_offset = '25 hours';
+select idem.complete('shop', 'completed', token, 201) from idem.reserve('shop', 'completed');
+
+select set_eq(
+    'select key || '' '' || outcome from idem.keys',
+    array[
+        'atomic in_progress', 'live in_progress', 'lapsed lapsed', 'released released', 'completed completed',
+        'tombstone expired', 'gone expired'
+    ],
+    'one of each; what purge has yet to remove is expired'
+);
+
+select * from finish();
+rollback;

@@ -1,0 +1,15 @@
+begin;
+select plan(11);
+
+insert into idem.policies (name) values ('mine');
+create temp table good (setting, value) as values
+    ('tombstone', '0'), ('tombstone', '10 years'), ('lease', '1 microsecond'), ('ttl', '10 years'),
+    ('max_attempts', '1'), ('key_max_length', '1024'), ('key_max_length', '1'), ('max_body_bytes', '0'),
+    ('max_batch', '1'), ('ignore', '{"",/,/a~0b~1c/0}'), ('key_pattern', '^[0-9]+$');
+
+select lives_ok(
+    format('update idem.policies set %I = %L where name = ''mine''', setting, value), setting || ' ' || value
+) from good;
+
+select * from finish();
+rollback;
