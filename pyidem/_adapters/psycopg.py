@@ -103,7 +103,7 @@ class PsycopgUnit:
         if self._joined or self._nested or not psycopg.Pipeline.is_supported():
             yield
         else:
-            with self.handle.pipeline():
+            with _first_error(), self.handle.pipeline():
                 yield
 
     def _take_over(self) -> None:
@@ -214,8 +214,9 @@ class AsyncPsycopgUnit:
         if self._joined or self._nested or not psycopg.AsyncPipeline.is_supported():
             yield
         else:
-            async with self.handle.pipeline():
-                yield
+            with _first_error():
+                async with self.handle.pipeline():
+                    yield
 
     async def _take_over(self) -> None:
         """Prepare the connection for a transaction that is begun here and not by its next statement."""
@@ -324,6 +325,21 @@ def refuse_autocommit(connection: _AnyConnection) -> None:
             "the connection is in autocommit mode and not in a transaction",
             hint="Open one with connection.transaction(), or leave out `on` and let the block own its transaction.",
         )
+
+
+@contextmanager
+def _first_error() -> Iterator[None]:
+    """Raise what went wrong in a pipeline, not that the statements after it were skipped.
+
+    Which of the two psycopg raises depends on how the server's answer is cut into packets.
+    """
+    try:
+        yield
+    except psycopg.errors.PipelineAborted as aborted:
+        first = aborted.__context__
+        if isinstance(first, psycopg.Error):
+            raise first from None
+        raise
 
 
 def _read(call: Call[T] | None, cursor: psycopg.Cursor[dict[str, Any]]) -> T | None:

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, Exit
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, async_sessionmaker, create_async_engine
@@ -44,10 +44,10 @@ class Loop:
 class Client:
     """An `Idem` or `AsyncIdem` that is called synchronously either way."""
 
-    def __init__(self, name: str, dsn: str, cleanup: ExitStack, pool_size: int = 2) -> None:
+    def __init__(self, name: str, dsn: str, cleanup: ExitStack, pool_size: int = 2, options: str = "") -> None:
         flavour, self.source = name.split("-")
         self.asynchronous = flavour == "async"
-        self._dsn = dsn
+        self.dsn = make_conninfo(dsn, options=options)
         self._pool_size = pool_size
         self._cleanup = cleanup
         self._loop = Loop()
@@ -126,14 +126,14 @@ class Client:
                 yield value
 
     def _open_connection(self) -> psycopg.Connection:
-        return self._cleanup.enter_context(psycopg.connect(self._dsn))
+        return self._cleanup.enter_context(psycopg.connect(self.dsn))
 
     def _open_pool(self) -> ConnectionPool:
-        return self._cleanup.enter_context(ConnectionPool(self._dsn, min_size=1, max_size=self._pool_size, open=True))
+        return self._cleanup.enter_context(ConnectionPool(self.dsn, min_size=1, max_size=self._pool_size, open=True))
 
     def _open_engine(self) -> Engine:
         engine = create_engine(
-            "postgresql+psycopg://", connect_args=conninfo_to_dict(self._dsn), pool_size=self._pool_size, max_overflow=0
+            "postgresql+psycopg://", connect_args=conninfo_to_dict(self.dsn), pool_size=self._pool_size, max_overflow=0
         )
         self._cleanup.callback(engine.dispose)
         return engine
@@ -142,19 +142,19 @@ class Client:
         return sessionmaker(self._open_engine())
 
     async def _open_async_connection(self) -> psycopg.AsyncConnection:
-        connection = await psycopg.AsyncConnection.connect(self._dsn)
+        connection = await psycopg.AsyncConnection.connect(self.dsn)
         self._cleanup.callback(lambda: self.finish(connection.close()))
         return connection
 
     async def _open_async_pool(self) -> AsyncConnectionPool:
-        pool = AsyncConnectionPool(self._dsn, min_size=1, max_size=self._pool_size, open=False)
+        pool = AsyncConnectionPool(self.dsn, min_size=1, max_size=self._pool_size, open=False)
         await pool.open()
         self._cleanup.callback(lambda: self.finish(pool.close()))
         return pool
 
     async def _open_async_engine(self) -> AsyncEngine:
         engine = create_async_engine(
-            "postgresql+psycopg://", connect_args=conninfo_to_dict(self._dsn), pool_size=self._pool_size, max_overflow=0
+            "postgresql+psycopg://", connect_args=conninfo_to_dict(self.dsn), pool_size=self._pool_size, max_overflow=0
         )
         self._cleanup.callback(lambda: self.finish(engine.dispose()))
         return engine
