@@ -1,0 +1,154 @@
+"""The verdict: what the databases say about a run, whatever the service and the clients believe.
+
+Each check looks at all operations and names those that it convicts.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from psycopg import Connection
+
+from pyidem.demo.network import Heard
+from pyidem.demo.operations import Operation
+
+Database: TypeAlias = Connection[Any]
+
+_STORED = """
+    select asked.number, found.outcome, found.status, found.headers, found.body
+    from unnest(%s::text[], %s::text[]) with ordinality as asked (scope, key, number)
+    cross join lateral idem.lookup(asked.scope, asked.key) as found
+    order by asked.number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One promise that was broken, and for which keys."""
+
+    what: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a run has left in the databases."""
+
+    refunds: int
+    refunded_cents: int
+    transfers: int
+    provider_calls: int
+    taken_over: int
+
+
+def measure(shop: Database, provider: Database) -> Effects:
+    """Count the effects that were committed."""
+    refunds, cents = _row(shop, "select count(*), coalesce(sum(cents), 0)::bigint from refund")
+    (taken_over,) = _row(shop, "select coalesce(sum(attempt - 1), 0)::bigint from idem.keys")
+    (transfers,) = _row(provider, "select count(*) from transfer")
+    (calls,) = _row(provider, "select count(*) from call")
+    return Effects(refunds, cents, transfers, calls, taken_over)
+
+
+def judge(
+    shop: Database,
+    provider: Database,
+    operations: Sequence[Operation],
+    *,
+    answers: Mapping[Operation, Sequence[Heard]],
+    reuse: Mapping[Operation, Sequence[Heard]],
+    unanswered: Iterable[Operation] = (),
+) -> list[Violation]:
+    """Return every promise that was broken; none is what the demonstration is about.
+
+    `answers` and `reuse` are all final answers to the operations, and to other requests under their keys.
+    """
+    by_card = [operation for operation in operations if operation.method == "card"]
+    convicted = [
+        *_effects(operations, _amounts(shop, "refund"), "refunded"),
+        *_effects(by_card, _amounts(provider, "transfer"), "transferred by the provider"),
+        *_answers(operations, answers),
+        *_stored(shop, operations, answers),
+        ("was not answered", [operation.name for operation in unanswered]),
+        (
+            "the key was accepted for another amount",
+            _names(operations, lambda one: any(heard.status != 422 for heard in reuse.get(one, ()))),
+        ),
+        ("the key was left unfinished", _unfinished(shop)),
+    ]
+    return [Violation(what, tuple(keys)) for what, keys in convicted if keys] + _sums(shop, operations)
+
+
+_Convicted: TypeAlias = Iterator[tuple[str, list[str]]]
+
+
+def _effects(operations: Sequence[Operation], amounts: Mapping[str, Sequence[int]], done: str) -> _Convicted:
+    """Compare what was asked for with the amounts that were paid, by order."""
+    known = {operation.order for operation in operations}
+    yield f"was {done} more than once", _names(operations, lambda one: len(amounts.get(one.order, ())) > 1)
+    yield f"was not {done}", _names(operations, lambda one: not amounts.get(one.order))
+    yield (
+        f"was {done} with another amount",
+        _names(operations, lambda one: any(cents != one.cents for cents in amounts.get(one.order, ()))),
+    )
+    yield f"was {done} though nobody asked for it", sorted(set(amounts) - known)
+
+
+def _answers(operations: Sequence[Operation], answers: Mapping[Operation, Sequence[Heard]]) -> _Convicted:
+    """Compare all answers to an operation with each other."""
+    yield (
+        "got answers that differ",
+        _names(operations, lambda one: len({heard.content for heard in answers.get(one, ())}) > 1),
+    )
+    yield (
+        "got an answer other than 201",
+        _names(operations, lambda one: any(heard.status != 201 for heard in answers.get(one, ()))),
+    )
+
+
+def _stored(
+    shop: Database, operations: Sequence[Operation], answers: Mapping[Operation, Sequence[Heard]]
+) -> _Convicted:
+    """Compare the answers with what the database would answer now."""
+    rows = shop.execute(_STORED, [[one.scope for one in operations], [one.key for one in operations]]).fetchall()
+    stored = {
+        operation: (status, tuple((name, value) for name, value in headers or ()), body)
+        for operation, (_, outcome, status, headers, body) in zip(operations, rows, strict=True)
+        if outcome == "completed"
+    }
+    yield "has no stored answer", _names(operations, lambda one: one not in stored)
+    yield (
+        "got an answer other than the stored one",
+        _names(operations, lambda one: any(heard.content != stored.get(one) for heard in answers.get(one, ()))),
+    )
+
+
+def _unfinished(shop: Database) -> list[str]:
+    rows = shop.execute(
+        "select scope || '/' || key || ' (' || outcome || ')' from idem.keys where outcome <> 'completed' order by 1"
+    )
+    return [name for (name,) in rows]
+
+
+def _sums(shop: Database, operations: Sequence[Operation]) -> list[Violation]:
+    (paid,) = _row(shop, "select coalesce(sum(cents), 0)::bigint from refund")
+    asked = sum(operation.cents for operation in operations)
+    return [] if paid == asked else [Violation(f"{paid} cents were refunded in all, and {asked} were asked for")]
+
+
+def _amounts(database: Database, table: str) -> Mapping[str, list[int]]:
+    amounts: defaultdict[str, list[int]] = defaultdict(list)
+    for order, cents in database.execute(f"select order_no, cents from {table} order by id"):  # noqa: S608 - ours
+        amounts[order].append(cents)
+    return amounts
+
+
+def _names(operations: Sequence[Operation], convicts: Callable[[Operation], bool]) -> list[str]:
+    return [operation.name for operation in operations if convicts(operation)]
+
+
+def _row(database: Database, query: str) -> tuple[Any, ...]:
+    row: tuple[Any, ...] | None = database.execute(query).fetchone()
+    assert row is not None
+    return row
