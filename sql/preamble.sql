@@ -1,5 +1,5 @@
--- What an installation and every migration run first inside their transaction: settings, one migrator at a time, and the
--- schema that holds the version table, which Alembic needs before its first revision.
+-- What an installation and every migration run first inside their transaction: settings, one migrator at a time, and
+-- the schema that holds the version table, which Alembic needs before its first revision.
 
 -- Under a stricter level the snapshot would be older than the lock below, and the loser of a race would install again.
 set transaction isolation level read committed;

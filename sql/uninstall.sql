@@ -2,7 +2,7 @@
 --
 --     psql -X -q -f sql/uninstall.sql
 --
--- Does so only while nothing of others depends on it; otherwise it names what does (SQLSTATE 2BP01) and changes nothing.
+-- Only while nothing of others depends on it; otherwise it names what does (SQLSTATE 2BP01) and changes nothing.
 \set ON_ERROR_STOP on
 
 begin;
