@@ -1,0 +1,113 @@
+"""The SQL reference says what the catalog says, and leaves nothing out."""
+
+import re
+
+import psycopg
+import pytest
+
+from tests.docs.blocks import REFERENCE, fences, rows, sections
+from tests.support.database import ROOT, Database
+
+SOURCES = [path.read_text() for path in sorted((ROOT / "sql").rglob("*.sql"))]
+SECTIONS = sections(REFERENCE)
+
+
+def query(database: Database, text: str) -> list[tuple[str, ...]]:
+    with psycopg.connect(database.dsn) as connection:
+        return connection.execute(text.encode()).fetchall()
+
+
+def bare(cell: str) -> str:
+    return cell.removeprefix("`").removesuffix("`")
+
+
+def plain(signature: str) -> str:
+    """Return a signature in lower case, its defaults without casts, its blanks single and none inside brackets."""
+    signature = re.sub(r"::[a-z ]+", "", signature.lower())
+    return re.sub(r"\s+", " ", signature).replace("( ", "(").replace(" )", ")").strip()
+
+
+def test_every_function_view_and_type_has_a_section(shop: Database) -> None:
+    objects = query(
+        shop,
+        "select 'idem.' || proname from pg_proc where pronamespace = 'idem'::regnamespace"
+        " union all select 'idem.' || relname from pg_class where relnamespace = 'idem'::regnamespace",
+    )
+
+    assert {name for name in SECTIONS if name.startswith("idem.")} == {name for (name,) in objects}
+
+
+def test_signatures_are_those_of_the_catalog(shop: Database) -> None:
+    catalog = query(
+        shop,
+        "select format('idem.%s(%s) returns %s', proname, pg_get_function_arguments(oid), pg_get_function_result(oid))"
+        " from pg_proc where pronamespace = 'idem'::regnamespace",
+    )
+
+    shown = [plain(block.text) for block in fences(REFERENCE, "signature")]
+    assert sorted(shown) == sorted(plain(signature) for (signature,) in catalog)
+
+
+@pytest.mark.parametrize("name", ["idem.reservation", "idem.policies", "idem.keys"])
+def test_columns_are_those_of_the_catalog(name: str, shop: Database) -> None:
+    catalog = query(
+        shop,
+        f"select attname from pg_attribute where attrelid = '{name}'::regclass and attnum > 0 order by attnum",
+    )
+
+    assert [bare(row[0]) for row in rows(SECTIONS[name])] == [column for (column,) in catalog]
+
+
+def test_types_of_the_reservation_are_those_of_the_catalog(shop: Database) -> None:
+    catalog = query(
+        shop,
+        "select attname, format_type(atttypid, atttypmod) from pg_attribute"
+        " where attrelid = 'idem.reservation'::regclass and attnum > 0",
+    )
+
+    assert {bare(row[0]): bare(row[1]) for row in rows(SECTIONS["idem.reservation"])} == dict(catalog)
+
+
+@pytest.mark.parametrize("column, default", [(bare(row[0]), bare(row[1])) for row in rows(SECTIONS["idem.policies"])])
+def test_the_default_of_a_policy_is_as_printed(column: str, default: str, shop: Database) -> None:
+    if column == "drop_headers":
+        assert default == "", "too long for a table"
+        return
+
+    assert query(shop, f"select {column} is not distinct from {default} from idem.policies where name = 'default'") == [
+        (True,)
+    ]
+
+
+def test_every_error_code_is_listed_with_its_sqlstate() -> None:
+    listed = {(bare(row[0]), bare(row[1])) for row in rows(SECTIONS["Errors"])}
+
+    assert listed == {pair for source in SOURCES for pair in codes(source)}
+
+
+def test_the_rights_of_a_client_are_as_printed(shop: Database) -> None:
+    granted = query(
+        shop,
+        "select 'idem.' || proname, has_function_privilege('app', oid, 'execute') from pg_proc"
+        " where pronamespace = 'idem'::regnamespace"
+        " union all select 'idem.' || relname, has_table_privilege('app', oid, 'select, insert, update, delete')"
+        " from pg_class where relnamespace = 'idem'::regnamespace and relkind = 'v'",
+    )
+
+    assert {bare(row[0]): row[1] for row in rows(SECTIONS["Rights"])} == {
+        name: "yes" if allowed else "no" for name, allowed in granted
+    }
+
+
+def codes(source: str) -> set[tuple[str, str]]:
+    """Return the pairs of SQLSTATE and code that a source raises, where DETAIL has a code."""
+    found = set()
+    for raised in source.split("raise exception using")[1:]:
+        statement = raised.partition(";")[0]
+        sqlstate = re.search(r"errcode = '(\w+)'", statement)
+        code = re.search(r"'code', ('(\w+)'|problem)", statement)
+        assert sqlstate is not None, statement
+        assert code is not None, statement
+        problems = [code[2]] if code[2] else re.findall(r"then '([a-z_]+)'", source.partition("raise exception")[0])
+        found |= {(sqlstate[1], problem) for problem in problems}
+    return found
