@@ -4,7 +4,8 @@ select plan(1);
 create temp table calls (name, arguments, result) as values
     (
         'reserve',
-        'scope text, key text, fingerprint bytea, mode text, lease interval, fields jsonb, state jsonb, token uuid, policy text',
+        'scope text, key text, fingerprint bytea, mode text, lease interval, fields jsonb, state jsonb, '
+        'token uuid, policy text',
         'idem.reservation'
     ),
     ('complete', 'scope text, key text, token uuid, status integer, headers jsonb, body bytea', 'boolean'),

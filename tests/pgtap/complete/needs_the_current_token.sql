@@ -11,7 +11,8 @@ select idem.reserve('shop', 'k', null, 'leased', token => 'bbbbbbbb-bbbb-4bbb-8b
 create temp table before as table idem_private.reservation;
 
 select throws_ok(
-    $$select idem.complete('shop', 'atomic', 'cccccccc-cccc-4ccc-8ccc-cccccccccccc', 200)$$, 'IK002', null, 'a wrong one'
+    $$select idem.complete('shop', 'atomic', 'cccccccc-cccc-4ccc-8ccc-cccccccccccc', 200)$$,
+    'IK002', null, 'a wrong one'
 );
 select throws_ok($$select idem.complete('shop', 'atomic', null, 200)$$, 'IK002', null, 'none');
 select throws_ok(

@@ -26,7 +26,11 @@ insert into refused values
     ('IK006', $$select idem.reserve('shop', 'k', policy => 'none')$$),
     (
         'IK007',
-        $$select idem.reserve('shop', 'k', fields => (select jsonb_object_agg(n, '') from generate_series(0, 1000) as n))$$
+        $$
+            select idem.reserve(
+                'shop', 'k', fields => (select jsonb_object_agg(n, 0) from generate_series(0, 1000) as n)
+            )
+        $$
     ),
     ('22023', $$select idem.reserve('shop', 'k', mode => 'saga')$$),
     ('22023', $$select idem.reserve('shop', 'k', lease => '1 minute')$$),

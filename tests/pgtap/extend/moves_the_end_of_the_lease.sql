@@ -4,7 +4,9 @@ select plan(4);
 set local idem.single_transaction = on;
 insert into idem.policies (name, lease) values ('slow', '10 minutes');
 select idem.reserve('shop', 'default', mode => 'leased', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
-select idem.reserve('shop', 'policy', null, 'leased', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', policy => 'slow');
+select idem.reserve(
+    'shop', 'policy', mode => 'leased', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', policy => 'slow'
+);
 create function pg_temp.left_of(lease_until timestamptz) returns interval language sql as
 $$select date_trunc('second', lease_until - clock_timestamp() + interval '500 milliseconds')$$;
 

@@ -12,7 +12,8 @@ insert into answer select 'reserve', outcome from idem.reserve('shop', 'a', '\x0
 insert into answer select 'leased', outcome from idem.reserve(
     'shop', 'l', null, 'leased', '1 hour', '{"/a": "h"}', '1', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 'messages'
 );
-insert into answer select 'extend', (idem.extend('shop', 'l', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa') is not null)::text;
+insert into answer
+select 'extend', (idem.extend('shop', 'l', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa') is not null)::text;
 insert into answer select 'defer', idem.defer('shop', 'l', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')::text;
 insert into answer select 'lookup', outcome from idem.lookup('shop', 'l');
 insert into answer select 'release', idem.release('shop', 'l', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')::text;

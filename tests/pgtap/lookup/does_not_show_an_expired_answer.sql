@@ -2,7 +2,8 @@ begin;
 select plan(2);
 
 insert into idem.policies (name, tombstone) values ('kept', '1 day');
-select idem.complete('shop', 'kept', token, 201, '[["a", "b"]]', 'x') from idem.reserve('shop', 'kept', policy => 'kept');
+select idem.complete('shop', 'kept', token, 201, '[["a", "b"]]', 'x')
+from idem.reserve('shop', 'kept', policy => 'kept');
 select idem.complete('shop', 'gone', token, 201, '[["a", "b"]]', 'x') from idem.reserve('shop', 'gone');
 set local idem.clock_offset = '24 hours';
 

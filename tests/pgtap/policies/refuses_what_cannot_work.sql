@@ -20,9 +20,12 @@ create temp table bad (setting, value) as values
     ('ignore', '{amount}'), ('ignore', '{/a~2}'), ('include', '{/a,b}'), ('release_statuses', '{99}');
 
 select throws_ok(
-    format('update idem.policies set %I = %L where name = ''mine''', setting, value), '22023', null, setting || ' ' || value
+    format('update idem.policies set %I = %L where name = ''mine''', setting, value),
+    '22023', null, setting || ' ' || value
 ) from bad;
-select throws_ok($$insert into idem.policies (name, on_lapse) values ('new', 'forget')$$, '22023', null, 'also when new');
+select throws_ok(
+    $$insert into idem.policies (name, on_lapse) values ('new', 'forget')$$, '22023', null, 'also when new'
+);
 
 select * from finish();
 rollback;

@@ -8,7 +8,8 @@ select idem.complete('shop', 'done', token, 201, '[["x", "stored"]]', 'stored')
 from idem.reserve('shop', 'done', '\x01', fields => '{"/pin": "stored"}', state => '"stored"', policy => 'kept');
 
 select doesnt_match(
-    idem.reserve('shop', 'leased', '\x02', fields => '{"/pin": "given"}')::text, 'stored|given|73746f726564', 'in progress'
+    idem.reserve('shop', 'leased', '\x02', fields => '{"/pin": "given"}')::text,
+    'stored|given|73746f726564', 'in progress'
 );
 select doesnt_match(
     idem.reserve('shop', 'done', '\x02', fields => '{"/pin": "given"}')::text, 'stored|given|73746f726564', 'completed'

@@ -10,7 +10,9 @@ select 'a' || chr(n) || 'b' from generate_series(1, 31) as n union all
 select chr(n) from generate_series(1, 8) as n union all
 select 'a' || chr(n) from generate_series(127, 159) as n;
 
-select set_eq($$select (idem.reserve(scope, 'k')).outcome from good$$, array['started'], 'letters, marks, signs, blanks');
+select set_eq(
+    $$select (idem.reserve(scope, 'k')).outcome from good$$, array['started'], 'letters, marks, signs, blanks'
+);
 select set_eq(
     $$select pg_temp.refusal(format('select idem.reserve(%L, ''k'')', scope)) from bad$$,
     array['IK001 not_printable'], 'no control characters'

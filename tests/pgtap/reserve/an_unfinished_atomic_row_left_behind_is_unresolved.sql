@@ -1,4 +1,4 @@
--- Where the check at commit cannot run, such a row may become visible. Its outcome is unknown, and not that of a free key.
+-- Where the check at commit cannot run, such a row may become visible. Its outcome is unknown; the key is not free.
 begin;
 select plan(5);
 
