@@ -1,0 +1,218 @@
+"""The verdict convicts whoever breaks a promise, and nobody else.
+
+The service itself does the work, without any network; then the databases or the answers are tampered with.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+
+import psycopg
+import pytest
+from psycopg_pool import ConnectionPool
+
+from pyidem import Idem
+from pyidem.demo import schema
+from pyidem.demo.network import Heard
+from pyidem.demo.operations import Operation, plan
+from pyidem.demo.service import Answer, RefundRequest, RefundService
+from pyidem.demo.service import Database as Connection
+from pyidem.demo.verdict import judge, measure
+from tests.support.calls import reserve
+from tests.support.database import Database
+
+COUNT = 12
+
+
+class Provider:
+    """The provider, in the same database and without a network."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def transfer(self, order: str, cents: int, *, idempotency_key: str) -> str:
+        self._connection.execute(
+            "insert into transfer (idempotency_key, order_no, cents) values (%s, %s, %s) on conflict do nothing",
+            [idempotency_key, order, cents],
+        )
+        self._connection.execute("insert into call (idempotency_key) values (%s)", [idempotency_key])
+        return f"transfer for {order}"
+
+
+class Run:
+    """Operations that were done, asked for twice each, and reused once."""
+
+    def __init__(self, connection: Connection, idem: Idem[Connection]) -> None:
+        self.connection = connection
+        self.operations = plan(COUNT, Random(1))
+        self.answers: defaultdict[Operation, list[Heard]] = defaultdict(list)
+        self.reuse: defaultdict[Operation, list[Heard]] = defaultdict(list)
+        self.unanswered: list[Operation] = []
+        service = RefundService(idem, Provider(connection))
+        for operation in self.operations:
+            for _ in range(2):
+                self.answers[operation].append(heard(ask(service, operation)))
+            self.reuse[operation].append(heard(ask(service, operation.forge())))
+
+    @property
+    def credit(self) -> Operation:
+        return next(operation for operation in self.operations if operation.method == "credit")
+
+    @property
+    def card(self) -> Operation:
+        return next(operation for operation in self.operations if operation.method == "card")
+
+    def convicted(self) -> dict[str, Sequence[str]]:
+        violations = judge(
+            self.connection,
+            self.connection,
+            self.operations,
+            answers=self.answers,
+            reuse=self.reuse,
+            unanswered=self.unanswered,
+        )
+        return {violation.what: violation.keys for violation in violations}
+
+
+def ask(service: RefundService, operation: Operation) -> Answer:
+    return service.refund(operation.scope, operation.key, RefundRequest.parse(operation.body()))
+
+
+def heard(answer: Answer) -> Heard:
+    response = answer.response
+    assert response.status is not None
+    assert response.body is not None
+    return Heard(response.status, response.headers, response.body, answer.replayed)
+
+
+@pytest.fixture
+def run(db: Database) -> Iterator[Run]:
+    with (
+        psycopg.connect(db.dsn, autocommit=True) as connection,
+        ConnectionPool(db.dsn, min_size=1, max_size=4, open=True) as pool,
+    ):
+        connection.execute(schema.SHOP)
+        connection.execute(schema.PROVIDER)
+        yield Run(connection, Idem(pool))
+
+
+def cents_of(run: Run) -> int:
+    return sum(operation.cents for operation in run.operations)
+
+
+def test_a_run_without_fault_is_acquitted(run: Run) -> None:
+    assert run.convicted() == {}
+
+
+def test_the_effects_are_counted_in_the_databases(run: Run) -> None:
+    by_card = [operation for operation in run.operations if operation.method == "card"]
+    effects = measure(run.connection, run.connection)
+    assert (effects.refunds, effects.refunded_cents) == (COUNT, cents_of(run))
+    assert (effects.transfers, effects.provider_calls, effects.taken_over) == (len(by_card), len(by_card), 0)
+
+
+def test_a_refund_made_twice_is_convicted_by_name(run: Run) -> None:
+    run.connection.execute(
+        "insert into refund (order_no, cents, method) select order_no, cents, method from refund where order_no = %s",
+        [run.credit.order],
+    )
+    assert run.convicted() == {
+        "was refunded more than once": (run.credit.name,),
+        f"{cents_of(run) + run.credit.cents} cents were refunded in all, and {cents_of(run)} were asked for": (),
+    }
+
+
+def test_a_refund_that_was_answered_but_not_made_is_convicted_by_name(run: Run) -> None:
+    run.connection.execute("delete from refund where order_no = %s", [run.card.order])
+    assert run.convicted() == {
+        "was not refunded": (run.card.name,),
+        f"{cents_of(run) - run.card.cents} cents were refunded in all, and {cents_of(run)} were asked for": (),
+    }
+
+
+def test_a_refund_of_another_amount_is_convicted_by_name(run: Run) -> None:
+    run.connection.execute("update refund set cents = cents + 1 where order_no = %s", [run.credit.order])
+    assert run.convicted() == {
+        "was refunded with another amount": (run.credit.name,),
+        f"{cents_of(run) + 1} cents were refunded in all, and {cents_of(run)} were asked for": (),
+    }
+
+
+def test_a_refund_that_nobody_asked_for_is_convicted(run: Run) -> None:
+    run.connection.execute("insert into refund (order_no, cents, method) values ('order-x', 1, 'credit')")
+    assert run.convicted() == {
+        "was refunded though nobody asked for it": ("order-x",),
+        f"{cents_of(run) + 1} cents were refunded in all, and {cents_of(run)} were asked for": (),
+    }
+
+
+def test_a_second_transfer_under_another_downstream_key_is_convicted_by_name(run: Run) -> None:
+    Provider(run.connection).transfer(run.card.order, run.card.cents, idempotency_key="another")
+    assert run.convicted() == {"was transferred by the provider more than once": (run.card.name,)}
+
+
+def test_a_transfer_that_was_never_made_is_convicted_by_name(run: Run) -> None:
+    run.connection.execute("delete from transfer where order_no = %s", [run.card.order])
+    assert run.convicted() == {"was not transferred by the provider": (run.card.name,)}
+
+
+def test_a_transfer_for_store_credit_is_convicted(run: Run) -> None:
+    Provider(run.connection).transfer(run.credit.order, run.credit.cents, idempotency_key="another")
+    assert run.convicted() == {"was transferred by the provider though nobody asked for it": (run.credit.order,)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda answer: replace(answer, body=answer.body + b" "),
+        lambda answer: replace(answer, headers=answer.headers[::-1]),
+        lambda answer: replace(answer, headers=answer.headers[:-1]),
+    ],
+    ids=["body", "order of headers", "headers"],
+)
+def test_answers_that_differ_in_anything_are_convicted_by_name(run: Run, change: Callable[[Heard], Heard]) -> None:
+    first, second = run.answers[run.credit]
+    run.answers[run.credit] = [first, change(second)]
+    assert run.convicted() == {
+        "got answers that differ": (run.credit.name,),
+        "got an answer other than the stored one": (run.credit.name,),
+    }
+
+
+def test_answers_that_agree_but_are_not_the_stored_one_are_convicted_by_name(run: Run) -> None:
+    run.answers[run.card] = [replace(answer, body=b"{}") for answer in run.answers[run.card]]
+    assert run.convicted() == {"got an answer other than the stored one": (run.card.name,)}
+
+
+def test_a_refusal_of_an_honest_request_is_convicted_by_name(run: Run) -> None:
+    run.answers[run.card] = run.reuse[run.card]
+    assert run.convicted() == {
+        "got an answer other than 201": (run.card.name,),
+        "got an answer other than the stored one": (run.card.name,),
+    }
+
+
+def test_a_key_that_served_another_amount_is_convicted_by_name(run: Run) -> None:
+    run.reuse[run.credit] = run.answers[run.credit]
+    assert run.convicted() == {"the key was accepted for another amount": (run.credit.name,)}
+
+
+def test_a_request_that_nobody_answered_is_convicted_by_name(run: Run) -> None:
+    run.unanswered.append(run.credit)
+    assert run.convicted() == {"was not answered": (run.credit.name,)}
+
+
+def test_a_key_left_unfinished_is_convicted_by_name(run: Run) -> None:
+    reserve(run.connection, "left", scope="shop-x", mode="leased")
+    assert run.convicted() == {"the key was left unfinished": ("shop-x/left (in_progress)",)}
+
+
+def test_an_answer_that_is_stored_nowhere_is_convicted_by_name(run: Run) -> None:
+    run.connection.execute(
+        "delete from idem_private.reservation where scope = %s and key = %s", [run.credit.scope, run.credit.key]
+    )
+    assert run.convicted() == {
+        "has no stored answer": (run.credit.name,),
+        "got an answer other than the stored one": (run.credit.name,),
+    }
