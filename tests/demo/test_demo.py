@@ -74,7 +74,7 @@ def running(temporary: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_the_demonstration_proves_that_nothing_ran_twice(temporary: Path) -> None:
     done = subprocess.run(
-        [*COMMAND, "--operations", "90", "--seed", "7", "--json"],
+        [*COMMAND, "--operations", "60", "--seed", "160", "--json"],
         cwd=ROOT,
         env=environment(temporary),
         check=False,
@@ -85,11 +85,11 @@ def test_the_demonstration_proves_that_nothing_ran_twice(temporary: Path) -> Non
     result: dict[str, Any] = json.loads(done.stdout)
     assert result["ok"] is True
     assert result["violations"] == []
-    assert sum(result["results"].values()) == result["attempts"] > 90
-    assert result["effects"]["refunds"] == 90
-    assert 0 < result["effects"]["transfers"] < 90
+    assert sum(result["results"].values()) == result["attempts"] > 60
+    assert result["effects"]["refunds"] == 60
+    assert 0 < result["effects"]["transfers"] < 60
     assert result["effects"]["provider_calls"] > result["effects"]["transfers"]
-    # the seed is one with which everything happens that may
+    # with this seed several first attempts meet each fate
     for what in (Result.REPLAYED, Result.REUSED, Result.REQUEST_LOST, Result.ANSWER_LOST, Result.CUT_OFF):
         assert result["results"][what] > 0, what
     assert result["duplicates_in_parallel"] > 0
