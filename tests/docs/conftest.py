@@ -19,9 +19,7 @@ grant select, insert on orders, refunds to app;
 def shop(testing_db: Database) -> Iterator[Database]:
     """A database with the tables of the examples and the role app, which is a client of pyidem."""
     with psycopg.connect(testing_db.dsn, autocommit=True) as admin:
-        admin.execute(
-            sql.SQL("create role app login password {}").format(testing_db.cluster.password)
-        )
+        admin.execute(sql.SQL("create role app login password {}").format(testing_db.cluster.password))
         try:
             admin.execute(_TABLES)
             with psycopg.connect(testing_db.dsn_of(OWNER), autocommit=True) as owner:

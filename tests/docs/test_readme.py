@@ -7,14 +7,14 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import pytest
 
-from tests.docs.blocks import CLIENT, README, REFERENCE, fences
+from tests.docs.blocks import CLIENT, README, fences
+from tests.docs.examples import count, defined_by, insert_order, insert_refund
 from tests.support.database import OWNER, ROOT, Database
 
 PROGRAMS = Path(sys.executable).parent
@@ -22,55 +22,12 @@ MAKE = [block for block in fences(README, "sh") if block.text.startswith("make "
 INSTALL = [block for block in fences(README, "sh") if block not in MAKE]
 
 
-class Provider:
-    """A payment provider that honours idempotency keys, and can lose its answer."""
-
-    def __init__(self) -> None:
-        self.made: dict[str, SimpleNamespace] = {}
-        self.calls = 0
-        self.fails_after_the_work = False
-
-    def refund(self, charge: str, *, idempotency_key: str) -> SimpleNamespace:
-        UUID(idempotency_key)
-        self.calls += 1
-        made = self.made.setdefault(idempotency_key, SimpleNamespace(id=f"re_{len(self.made)}_{charge}"))
-        if self.fails_after_the_work:
-            raise TimeoutError
-        return made
-
-
-def insert_order(connection: psycopg.Connection, body: bytes) -> SimpleNamespace:
-    row = connection.execute(
-        "insert into orders (amount) values (%s) returning id", [body.decode().partition("=")[2]]
-    ).fetchone()
-    assert row is not None
-    return SimpleNamespace(id=row[0])
-
-
-def insert_refund(connection: psycopg.Connection, made: SimpleNamespace) -> None:
-    connection.execute("insert into refunds (id) values (%s)", [made.id])
-
-
 @pytest.fixture
 def readme(shop: Database) -> Iterator[dict[str, Any]]:
-    """The names that the README's Python blocks define, run in order."""
-    names: dict[str, Any] = {
-        "dsn": shop.dsn_of("app"),
-        "insert_order": insert_order,
-        "insert_refund": insert_refund,
-        "provider": Provider(),
-    }
-    for block in fences(README, "python"):
-        exec(compile(block.text, block.place, "exec"), names)
+    """The names that the README's Python blocks define."""
+    names = defined_by(README, shop, insert_order=insert_order, insert_refund=insert_refund)
     with names["pool"]:
         yield names
-
-
-def count(shop: Database, table: str) -> int:
-    with psycopg.connect(shop.dsn) as connection:
-        row = connection.execute(f"select count(*) from {table}".encode()).fetchone()
-        assert row is not None
-        return int(row[0])
 
 
 def test_a_retried_order_is_made_once_and_answered_alike(readme: dict[str, Any], shop: Database) -> None:
@@ -120,10 +77,11 @@ def test_a_refund_whose_answer_was_lost_is_not_called_a_second_time(readme: dict
     assert count(shop, "refunds") == 0
 
 
-@pytest.mark.parametrize("document", [README, REFERENCE], ids=["readme", "reference"])
-def test_sql_statements_run_for_the_owner(document: Path, shop: Database) -> None:
+def test_sql_statements_run_for_the_owner(shop: Database) -> None:
+    blocks = fences(README, "sql")
+    assert blocks
     with psycopg.connect(shop.dsn_of(OWNER), autocommit=True) as connection:
-        for block in fences(document, "sql"):
+        for block in blocks:
             connection.execute(block.text.encode())
 
 
