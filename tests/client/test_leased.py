@@ -252,11 +252,10 @@ def test_a_connection_inside_a_transaction_is_refused(client: Client, scope: str
 
 def test_a_lent_connection_serves_the_whole_protocol(client: Client, scope: str, orders: Count) -> None:
     lent = client.lend()
-    with client.leased(scope, "k", on=lent) as op:
-        with client.block(op.transaction) as connection:
-            assert connection is lent
-            client.insert(connection, scope)
-            op.complete(201)
+    with client.leased(scope, "k", on=lent) as op, client.block(op.transaction) as connection:
+        assert connection is lent
+        client.insert(connection, scope)
+        op.complete(201)
     assert op.response.status == 201
     assert orders(scope) == 1
 

@@ -12,7 +12,6 @@ from psycopg.pq import Trace
 
 from tests.client.flavours import FLAVOURS, Client, OpenClient
 
-
 Traced = Callable[[], AbstractContextManager["Wire"]]
 
 
