@@ -10,11 +10,8 @@ language sql stable as $$
                     idem_private.keyed_hash(
                         inner_key,
                         outer_key,
-                        convert_to(
-                            'downstream:' || length(scope)::text || ':' || scope
-                            || length(key)::text || ':' || key || step,
-                            'UTF8'
-                        )
+                        int4send(length(scope)) || int4send(length(key))
+                        || convert_to(scope || key || step, 'UTF8')
                     ),
                     1, 16
                 )

@@ -1,8 +1,8 @@
--- Length-prefixed, so that no two pairs are the same text; 64 bits, so that a collision is a matter of billions of
--- keys in flight, and then costs a passing in_progress only.
+-- The hash of the scope seeds that of the key, so that no two pairs are the same text. 64 bits: a collision is a matter
+-- of billions of keys in flight, and then costs a passing in_progress only.
 create or replace function idem_private.lock_id(scope text, key text) returns bigint
 language sql immutable as $$
-    select hashtextextended((length(scope)::text || ':' || scope || key) collate "C", 7235997118563091)
+    select hashtextextended(key collate "C", hashtextextended(scope collate "C", 7235997118563091))
 $$;
 
 comment on function idem_private.lock_id(text, text) is

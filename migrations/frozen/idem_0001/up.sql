@@ -484,11 +484,8 @@ language sql stable as $$
                     idem_private.keyed_hash(
                         inner_key,
                         outer_key,
-                        convert_to(
-                            'downstream:' || length(scope)::text || ':' || scope
-                            || length(key)::text || ':' || key || step,
-                            'UTF8'
-                        )
+                        int4send(length(scope)) || int4send(length(key))
+                        || convert_to(scope || key || step, 'UTF8')
                     ),
                     1, 16
                 )
@@ -506,11 +503,11 @@ comment on function idem_private.derive_key(bytea, bytea, text, text, text) is
 revoke all on function idem_private.derive_key(bytea, bytea, text, text, text) from public;
 
 -- sql/private/lock_id.sql
--- Length-prefixed, so that no two pairs are the same text; 64 bits, so that a collision is a matter of billions of
--- keys in flight, and then costs a passing in_progress only.
+-- The hash of the scope seeds that of the key, so that no two pairs are the same text. 64 bits: a collision is a matter
+-- of billions of keys in flight, and then costs a passing in_progress only.
 create or replace function idem_private.lock_id(scope text, key text) returns bigint
 language sql immutable as $$
-    select hashtextextended((length(scope)::text || ':' || scope || key) collate "C", 7235997118563091)
+    select hashtextextended(key collate "C", hashtextextended(scope collate "C", 7235997118563091))
 $$;
 
 comment on function idem_private.lock_id(text, text) is
@@ -645,7 +642,7 @@ create or replace function idem_private.answer(
     fields jsonb,
     at timestamptz
 ) returns idem.reservation
-language plpgsql volatile as $$
+language plpgsql stable as $$
 begin
     if answer.outcome = 'replay' then
         return row(
@@ -1383,15 +1380,15 @@ comment on function idem.downstream_key(text, text, text) is
 revoke all on function idem.downstream_key(text, text, text) from public;
 
 -- sql/core/reserve.sql
--- Look; if nothing is there, take a transaction-level try-lock on the key; look again and insert. An uncommitted insert
--- of the same key would make ON CONFLICT wait for the whole first request: every insert holds the lock, so whoever does
--- not get it knows that another attempt is at work, without waiting. The second look and the insert are one statement
--- with one snapshot, taken under the lock: a row that it does not show cannot appear, for nobody else may insert it.
--- The unique constraint is still the arbiter. A replay takes no lock at all.
+-- Look; if nothing is there, take a transaction-level try-lock on the key; look again; insert. An uncommitted insert of
+-- the same key would make ON CONFLICT wait for the whole first request: every insert holds the lock, so whoever does not
+-- get it knows that another attempt is at work, without waiting, and with the lock held a row that the second look does
+-- not show cannot appear. The unique constraint is still the arbiter. A replay takes no lock at all.
 --
 -- Under REPEATABLE READ a row committed after the snapshot makes the insert raise 40001.
 --
--- Each expression that PL/pgSQL evaluates costs a microsecond in every transaction, hence few and large statements.
+-- PL/pgSQL prepares each expression anew in every transaction, and each statement its whole plan, even the parts that
+-- are not reached: so there are few of them, and what is rare is elsewhere.
 create or replace function idem.reserve(
     scope text,
     key text,
@@ -1408,6 +1405,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     max_rounds constant int := 10;
     leased constant boolean := coalesce(reserve.mode, 'atomic') = 'leased';
+    at timestamptz;
     look record;
     answer idem.reservation;
 begin
@@ -1422,88 +1420,82 @@ begin
 
     for round in 1..max_rounds loop
         select
-            p.ttl,
-            p.lease,
-            p.retry_after,
-            p.min_retention,
-            p.key_min_length,
-            p.key_max_length,
-            p.key_pattern,
-            idem_private.key_fits(
-                reserve.scope, reserve.key, p.key_min_length, p.key_max_length, p.key_pattern
-            ) as fits,
-            s.inner_key,
-            s.outer_key,
-            c.at,
-            r as existing,
-            case
-                when r.policy = p.name then idem_private.judge(r, p, reserve.fingerprint, reserve.token, c.at)
-            end as verdict,
-            case
-                when r.token is null
-                    then pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key))
-            end as locked
+            p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern,
+            s.inner_key, s.outer_key,
+            r.token as taken, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
+            r.status, r.headers, r.body
         into look
         from idem_private.policy as p
-        cross join idem_private.secret as s
-        cross join (select idem_private.clock() as at) as c
+        inner join idem_private.secret as s on s.singleton
         left join idem_private.reservation as r
             on r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
         where p.name = coalesce(reserve.policy, 'default') collate "C";
+        at := idem_private.clock();
 
-        if look.fits is not true then
-            if look.ttl is null then
+        if look.taken is not null then
+            -- The quick yes for a replay; idem_private.judge knows every rule.
+            if look.completed_at is not null and look.policy = look.name
+                and look.fingerprint is not distinct from reserve.fingerprint
+                and at < idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention) then
+                return row(
+                    'replay', null, look.attempt, null, null, null, look.status, look.headers, look.body, null, null,
+                    look.created_at, null, look.completed_at,
+                    idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention)
+                )::idem.reservation;
+            end if;
+            answer := idem_private.reserve_existing(
+                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, look.name, look.ttl,
+                leased, reserve.lease, look.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
+            );
+            if answer.outcome is not null then
+                return answer;
+            end if;
+            continue;
+        end if;
+
+        if idem_private.key_fits(
+            reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
+        ) is not true then
+            if look.name is null then
                 perform idem_private.refuse_policy(reserve.policy);
             end if;
             perform idem_private.check_key(
                 reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
             );
         end if;
-
-        if look.verdict = 'replay' then
-            return idem_private.answer(
-                'replay', look.existing, look.min_retention, look.retry_after, reserve.fields, look.at
-            );
-        elsif look.locked is null then
-            answer := idem_private.reserve_existing(
-                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, coalesce(reserve.policy, 'default'),
-                look.ttl, leased, reserve.lease, look.lease, reserve.state,
-                coalesce(reserve.token, gen_random_uuid())
-            );
-            if answer.outcome is not null then
-                return answer;
-            end if;
-        elsif not look.locked then
+        if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
             return idem_private.busy(look.retry_after);
+        end if;
+        perform from idem_private.reservation as r
+        where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
+        if found then
+            continue;
+        end if;
+
+        reserve.token := coalesce(reserve.token, gen_random_uuid());
+        if leased then
+            reserve.lease := coalesce(reserve.lease, look.lease);
         else
-            if not leased then
-                perform idem_private.defer_check();
+            perform idem_private.defer_check();
+        end if;
+        insert into idem_private.reservation (
+            scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
+            leased, lease, lease_until, state
+        ) values (
+            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, look.name, at, at + look.ttl,
+            clock_timestamp(), pg_current_xact_id(), reserve.token, 1, leased, reserve.lease, at + reserve.lease,
+            reserve.state
+        )
+        on conflict do nothing;
+        if found then
+            if leased then
+                perform idem_private.note_leased(reserve.scope, reserve.key, false);
             end if;
-            insert into idem_private.reservation as r (
-                scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
-                leased, lease, lease_until, state
-            )
-            select
-                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, coalesce(reserve.policy, 'default'),
-                look.at, look.at + look.ttl, clock_timestamp(), pg_current_xact_id(),
-                coalesce(reserve.token, gen_random_uuid()), 1, leased, l.lease, look.at + l.lease, reserve.state
-            from (select case when leased then coalesce(reserve.lease, look.lease) end as lease) as l
-            where not exists (
-                select from idem_private.reservation as r
-                where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
-            )
-            on conflict do nothing
-            returning
-                'started', r.token, 1,
-                idem_private.derive_key(look.inner_key, look.outer_key, r.scope, r.key, ''),
-                null, r.state, null, null, null, null, null, r.created_at, r.lease_until, null, r.expires_at
-            into answer;
-            if found then
-                if leased then
-                    perform idem_private.note_leased(reserve.scope, reserve.key, false);
-                end if;
-                return answer;
-            end if;
+            return row(
+                'started', reserve.token, 1,
+                idem_private.derive_key(look.inner_key, look.outer_key, reserve.scope, reserve.key, ''),
+                null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + look.ttl
+            )::idem.reservation;
         end if;
     end loop;
 
