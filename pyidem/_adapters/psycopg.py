@@ -53,7 +53,6 @@ class PsycopgUnit:
         """Begin and make a call."""
         if self._joined:
             refuse_autocommit(self.handle)
-            return _read(call, self._send(call))
         self._take_over()
         with self._round_trip():
             self._open(read_committed=read_committed)
@@ -109,7 +108,7 @@ class PsycopgUnit:
     def _take_over(self) -> None:
         """Prepare the connection for a transaction that is begun here and not by its next statement."""
         self._nested = in_transaction(self.handle)
-        if not self._nested and not self.handle.autocommit:
+        if not self._joined and not self._nested and not self.handle.autocommit:
             self.handle.autocommit = True
             self._autocommit_lent = True
 
@@ -119,6 +118,8 @@ class PsycopgUnit:
             self._autocommit_lent = False
 
     def _open(self, *, read_committed: bool) -> None:
+        if self._joined:
+            return
         self._transaction = psycopg.Transaction(self.handle)
         self._transaction.__enter__()
         if read_committed and not self._nested:
@@ -163,7 +164,6 @@ class AsyncPsycopgUnit:
         """Begin and make a call."""
         if self._joined:
             refuse_autocommit(self.handle)
-            return await _read_async(call, await self._send(call))
         await self._take_over()
         async with self._round_trip():
             await self._open(read_committed=read_committed)
@@ -221,7 +221,7 @@ class AsyncPsycopgUnit:
     async def _take_over(self) -> None:
         """Prepare the connection for a transaction that is begun here and not by its next statement."""
         self._nested = in_transaction(self.handle)
-        if not self._nested and not self.handle.autocommit:
+        if not self._joined and not self._nested and not self.handle.autocommit:
             await self.handle.set_autocommit(True)
             self._autocommit_lent = True
 
@@ -231,6 +231,8 @@ class AsyncPsycopgUnit:
             self._autocommit_lent = False
 
     async def _open(self, *, read_committed: bool) -> None:
+        if self._joined:
+            return
         self._transaction = psycopg.AsyncTransaction(self.handle)
         await self._transaction.__aenter__()
         if read_committed and not self._nested:

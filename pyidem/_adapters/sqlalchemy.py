@@ -71,7 +71,10 @@ class SqlalchemyUnit:
 
     def once(self, call: Call[T]) -> T:
         """Make a call in a transaction of its own."""
-        return self._attach().once(call)  # type: ignore[no-any-return]
+        answer = self._attach().once(call)
+        if self._owned and self._inside:
+            self.handle.commit()
+        return answer  # type: ignore[no-any-return]
 
     def rollback(self) -> None:
         """Let SQLAlchemy roll back."""

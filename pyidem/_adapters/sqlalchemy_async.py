@@ -17,9 +17,8 @@ class AsyncSqlalchemyUnit:
 
     def __init__(self, handle: AsyncConnection | AsyncSession, *, joined: bool = False, owned: bool = True) -> None:
         self.handle = handle
-        self._owned = owned
         below = handle.sync_session if isinstance(handle, AsyncSession) else _sync_connection(handle)
-        self._unit = SqlalchemyUnit(below, joined=joined, owned=False)
+        self._unit = SqlalchemyUnit(below, joined=joined, owned=owned)
 
     async def inside(self) -> bool:
         """Tell whether SQLAlchemy was in a transaction before this unit came."""
@@ -48,8 +47,6 @@ class AsyncSqlalchemyUnit:
     async def close(self) -> None:
         """Close what was opened, and leave what was lent as it was."""
         await self._run(self._unit.close)
-        if self._owned:
-            await self.handle.close()
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await self.handle.run_sync(lambda _: work())

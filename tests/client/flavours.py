@@ -103,8 +103,10 @@ class Client:
                 return self.origin
             case ConnectionPool() | AsyncConnectionPool():
                 return self.finish(getattr(self, f"_open_{'async_' * self.asynchronous}connection")())
-            case Engine() | AsyncEngine():
-                lent = self.finish(_started(self.origin)) if self.asynchronous else self.origin.connect()
+            case Engine():
+                lent = self.origin.connect()
+            case AsyncEngine():
+                lent = self.finish(_started(self.origin))
             case _:
                 lent = self.origin()
         self._cleanup.callback(lambda: self.finish(lent.close()))

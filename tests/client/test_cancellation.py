@@ -1,5 +1,7 @@
 """A task may be cancelled at any point: the answer is stored or the key is free, and no connection is spoilt."""
 
+# ruff: noqa: PT012 - the statements after pytest.raises are the block under test
+
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -62,7 +64,7 @@ async def buy(idem: AsyncIdem[Any], scope: str) -> None:
 async def waiting(observer: psycopg.Connection, what: str) -> None:
     """Return once a backend of the database waits for a lock in a statement like that."""
     async with asyncio.timeout(10):
-        while not observer.execute(
+        while not observer.execute(  # noqa: ASYNC110 - it is the server that is waited for
             "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
             " and query ilike %s",
             [what],
@@ -82,6 +84,7 @@ async def test_cancelled_while_the_completion_commits_the_answer_is_stored(
     observer: psycopg.Connection,
     holder: psycopg.Connection,
     orders: Count,
+    *,
     cancellations: int,
 ) -> None:
     with holder.transaction():

@@ -1,0 +1,125 @@
+"""Pools smaller than the number of callers, and PgBouncer in transaction mode."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg_pool import ConnectionPool
+from sqlalchemy import create_engine
+from sqlalchemy.orm import sessionmaker
+
+from pyidem import Idem
+from tests.client.flavours import OpenClient
+from tests.support.database import Database
+from tests.support.waiting import wait_until
+
+Count = Callable[[str], int]
+
+
+def atomic(idem: Idem[Any], scope: str, key: str) -> int | None:
+    """Answer under a key, in an atomic block."""
+    with idem.atomic(scope, key) as op:
+        if op.started:
+            op.complete(201)
+    return op.response.status
+
+
+def leased(idem: Idem[Any], scope: str, key: str) -> int | None:
+    """Answer under a key, in a leased block."""
+    with idem.leased(scope, key) as op:
+        if op.started:
+            with op.transaction():
+                op.complete(201)
+    return op.response.status
+
+
+@pytest.mark.parametrize("operation", [atomic, leased])
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("name", ["sync-pool", "sync-engine", "sync-sessionmaker"])
+def test_many_threads_share_few_connections(
+    open_client: OpenClient, scope: str, name: str, size: int, operation: Callable[..., int | None]
+) -> None:
+    idem = open_client(name, pool_size=size).idem
+    with ThreadPoolExecutor(40) as threads:
+        statuses = list(threads.map(lambda number: operation(idem, scope, f"k{number}"), range(40)))
+    assert statuses == [201] * 40
+
+
+@pytest.mark.parametrize("name", ["sync-pool", "sync-sessionmaker"])
+def test_of_many_simultaneous_attempts_one_does_the_work(
+    open_client: OpenClient, scope: str, name: str, orders: Count
+) -> None:
+    client = open_client(name, pool_size=8)
+
+    def attempt(_: int) -> str:
+        with client.idem.atomic(scope, "k") as op:
+            if op.started:
+                client.insert(op.connection, scope)
+                op.complete(201)
+        return str(op.outcome)
+
+    with ThreadPoolExecutor(8) as threads:
+        outcomes = list(threads.map(attempt, range(200)))
+    assert outcomes.count("started") == 1
+    assert set(outcomes) <= {"started", "replay", "in_progress"}
+    assert orders(scope) == 1
+
+
+@pytest.fixture
+def pooler(client_db: Database, tmp_path: Path, unused_tcp_port: int) -> Iterator[str]:
+    """The connection string of a PgBouncer in transaction mode with two server connections."""
+    program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+    assert program is not None, "the fixture `installation` has checked that it is there"
+    (tmp_path / "pgbouncer.ini").write_text(
+        f"[databases]\napp = {client_db.dsn}\n"
+        "[pgbouncer]\nlisten_addr = 127.0.0.1\nunix_socket_dir =\nauth_type = any\n"
+        f"listen_port = {unused_tcp_port}\n"
+        "pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n"
+        "ignore_startup_parameters = extra_float_digits\n"
+    )
+    account: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        account = {"user": "nobody", "group": "nogroup", "extra_groups": []}
+    with (tmp_path / "pgbouncer.ini").open() as config, (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen([program, "/dev/stdin"], stdin=config, stdout=log, stderr=log, **account)
+    dsn = f"host=127.0.0.1 port={unused_tcp_port} dbname=app user=anybody"
+    try:
+        wait_until(lambda: process.poll() is not None or can_connect(dsn), "pgbouncer to listen")
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        yield dsn
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def can_connect(dsn: str) -> bool:
+    """Tell whether somebody answers there."""
+    try:
+        psycopg.connect(dsn).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("operation", [atomic, leased])
+@pytest.mark.parametrize("source", ["pool", "sessionmaker"])
+def test_behind_pgbouncer_in_transaction_mode_nothing_fails(
+    pooler: str, scope: str, observer: psycopg.Connection, source: str, operation: Callable[..., int | None]
+) -> None:
+    threads, operations = 8, 40
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(pooler), pool_size=threads)
+    with ConnectionPool(pooler, min_size=threads, max_size=threads) as pool, ThreadPoolExecutor(threads) as executor:
+        idem: Idem[Any] = Idem(pool) if source == "pool" else Idem(sessionmaker(engine))
+        keys = [f"{thread}-{number}" for thread in range(threads) for number in range(operations)]
+        assert list(executor.map(lambda key: operation(idem, scope, key), keys)) == [201] * (threads * operations)
+    engine.dispose()
+    row = observer.execute(
+        "select count(*) from idem.keys where scope = %s and completed_at is not null", [scope]
+    ).fetchone()
+    assert row == (threads * operations,)
