@@ -2,6 +2,8 @@
 
 import json
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, NoReturn
 
 import typer
@@ -45,14 +47,11 @@ def demo(
     end the databases are asked: one refund for each operation, one transfer at the provider, the same answer to every
     retry.
     """
-    for number in _SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, for one, wants it so
-            signal.signal(number, _interrupt)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     options = Options(operations, workers, clients, kill_every, new_seed() if seed is None else seed)
     console.print(f"Seed {options.seed}")
     try:
-        with report.progress(console, operations) as progress:
+        with _interruptible(), report.progress(console, operations) as progress:
             outcome = run(options, console.print, progress)
     except (ChildFailed, ServiceFailed, ClusterError) as error:
         console.print(f"pyidem.demo: {error}", markup=False)
@@ -68,8 +67,21 @@ def demo(
         raise typer.Exit(1)
 
 
-def _interrupt(*_: object) -> NoReturn:
-    """Stop, and let nothing disturb the cleaning up."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn the first signal to end into KeyboardInterrupt, and let no other disturb the cleaning up."""
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def interrupt(*_: object) -> NoReturn:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # nohup, for one, wants it so
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

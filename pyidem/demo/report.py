@@ -86,7 +86,7 @@ def _rows(outcome: Outcome) -> list[tuple[str, int]]:
         ("  answered by replay", attempts[Result.REPLAYED]),
         ("  refused as in progress (409)", attempts[Result.IN_PROGRESS]),
         ("  refused as reused for another request (422)", attempts[Result.REUSED]),
-        ("  failed, as the provider fell silent (5xx)", attempts[Result.FAILED]),
+        ("  failed with an unknown outcome (503)", attempts[Result.FAILED]),
         ("  requests lost", attempts[Result.REQUEST_LOST]),
         ("  answers lost after the work", attempts[Result.ANSWER_LOST]),
         ("  cut off by the death of a worker", attempts[Result.CUT_OFF]),

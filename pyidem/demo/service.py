@@ -34,8 +34,13 @@ class RefundRequest:
 
     @classmethod
     def parse(cls, body: bytes) -> Self:
-        """Read the JSON body of a request. Raises ValueError or TypeError where it is none."""
-        return cls(**json.loads(body))
+        """Read the JSON body of a request. Raises ValueError where it is none."""
+        match json.loads(body):
+            case {"order": str(order), "cents": int(cents), "method": "credit" | "card" as method, **more} if (
+                cents > 0 and cents is not True and not more
+            ):
+                return cls(order, cents, method)
+        raise ValueError("a refund request has order, cents (above zero) and method (credit or card), and no more")
 
     def fingerprint(self) -> bytes:
         """Return a digest of all that makes this request what it is: the same key must come with the same."""

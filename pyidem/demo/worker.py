@@ -33,7 +33,7 @@ def make_server(listener: socket, *, dsn: str, provider_port: int) -> Server:
         def _refund(self) -> None:
             try:
                 request = RefundRequest.parse(self.body())
-            except (ValueError, TypeError) as error:
+            except ValueError as error:
                 self.answer(400, str(error).encode())
                 return
             service = FatefulService(idem, provider, self.headers["Fate"])

@@ -17,14 +17,24 @@ import pytest
 from typer.testing import CliRunner
 
 from pyidem.demo import app as app_module
+from pyidem.demo import schema
 from pyidem.demo.__main__ import main
 from pyidem.demo.network import Record, Result
-from pyidem.demo.run import Options, Outcome
+from pyidem.demo.run import Options, Outcome, run
 from pyidem.demo.verdict import Effects, Violation
 from tests.support.database import ROOT
 from tests.support.waiting import wait_until
 
 COMMAND = [sys.executable, "-m", "pyidem.demo"]
+TWICE = """
+    create function again() returns trigger language plpgsql as $$
+    begin
+        insert into refund (order_no, cents, method) values (new.order_no, new.cents, new.method);
+        return null;
+    end$$;
+    create trigger again after insert on refund for each row
+    when (pg_trigger_depth() = 0 and new.cents % 2 = 0) execute function again();
+"""
 ENDLESS = ["--operations", "99999", "--seed", "1"]
 
 
@@ -116,6 +126,16 @@ def test_nothing_outlives_a_demonstration_that_is_killed(temporary: Path) -> Non
     with running(temporary) as process:
         process.kill()
     wait_until(lambda: processes_of(temporary) == [], "everything to end")
+
+
+def test_a_database_that_makes_some_refunds_twice_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "SHOP", schema.SHOP + TWICE)
+    options = Options(operations=20, workers=2, kill_every=0, seed=1)
+    outcome = run(options, lambda _: None, lambda _: None)
+    (twice, total) = outcome.violations
+    assert twice.what == "was refunded more than once"
+    assert len(twice.keys) == outcome.effects.refunds - 20 > 0
+    assert total.what.endswith("were asked for")
 
 
 def test_a_broken_promise_is_an_exit_code_of_1_and_names_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
