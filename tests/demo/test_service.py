@@ -46,7 +46,7 @@ def service(db: Database) -> Iterator[RefundService]:
     ],
 )
 def test_what_is_no_refund_request_is_refused_before_any_key_is_reserved(body: bytes) -> None:
-    with pytest.raises(ValueError, match="refund request has|Expecting value"):
+    with pytest.raises(ValueError, match=r"refund request has|Expecting value"):
         RefundRequest.parse(body)
 
 
