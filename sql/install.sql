@@ -57,6 +57,7 @@ begin;
 \ir private/replace_expired.sql
 \ir private/started.sql
 \ir private/reserve_existing.sql
+\ir private/require_fresh_snapshot.sql
 \ir private/refuse_owner_call.sql
 \ir private/hold.sql
 \ir private/check_policy.sql

@@ -3,9 +3,7 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 declare
     secret idem_private.secret;
 begin
-    if downstream_key.scope is null or downstream_key.key is null then
-        perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, null);
-    end if;
+    perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, '');
     select s.* into strict secret from idem_private.secret as s;
     return idem_private.derive_key(
         secret.inner_key, secret.outer_key, downstream_key.scope, downstream_key.key,

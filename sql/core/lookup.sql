@@ -7,9 +7,7 @@ declare
     answer idem.reservation;
     at timestamptz;
 begin
-    if lookup.scope is null or lookup.key is null then
-        perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, null);
-    end if;
+    perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, '');
     answer.outcome := 'absent';
     select r.* into found_row
     from idem_private.reservation as r

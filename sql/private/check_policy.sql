@@ -33,6 +33,16 @@ begin
     end;
 
     if problem is null then
+        select required.key || ': must not be null' into problem
+        from jsonb_each(to_jsonb(new)) as required
+        where required.value = 'null' and required.key not in (
+            'max_attempts', 'key_pattern', 'ignore', 'include', 'problem_type_base', 'replay_header'
+        )
+        order by required.key
+        limit 1;
+    end if;
+
+    if problem is null then
         select length.name into unfit
         from (values
             (1, 'ttl', new.ttl), (2, 'lease', new.lease), (3, 'retry_after', new.retry_after),

@@ -6,13 +6,12 @@ language plpgsql volatile as $$
 declare
     found_row idem_private.reservation;
 begin
-    if refuse_owner_call.scope is null or refuse_owner_call.key is null then
-        perform idem_private.check_key(refuse_owner_call.scope, refuse_owner_call.key, 1, 1024, null);
-    end if;
+    perform idem_private.check_key(refuse_owner_call.scope, refuse_owner_call.key, 1, 1024, '');
     select r.* into found_row
     from idem_private.reservation as r
     where r.scope = refuse_owner_call.scope collate "C" and r.key = refuse_owner_call.key collate "C";
     if not found then
+        perform idem_private.require_fresh_snapshot(refuse_owner_call.scope, refuse_owner_call.key);
         raise exception using
             errcode = 'IK003',
             message = 'there is no such reservation',

@@ -157,6 +157,26 @@ def test_i1_a_row_committed_after_the_snapshot_is_a_serialization_failure(db: Da
     assert reserve(late, "k").outcome == "replay"
 
 
+@pytest.mark.parametrize("call", ["complete", "release", "defer", "extend"])
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_i1_an_owner_whose_snapshot_is_older_than_its_row_is_told_to_retry(
+    db: Database, call: str, isolation: str
+) -> None:
+    late = db.connect(autocommit=True)
+    late.execute(f"begin isolation level {isolation}")
+    late.execute("select 1")
+    assert sqlstate_of(late, call, scope="shop", key="k", token=uuid4()) == "IK003"
+    with db.connect() as owner:
+        token = reserve(owner, "k", mode="leased").token
+    assert sqlstate_of(late, call, scope="shop", key="k", token=token) == "40001"
+    late.execute("rollback")
+    assert sqlstate_of(late, call, scope="shop", key="k", token=token) is None
+    with db.connect() as check:
+        assert check.execute("select count(*) from idem_private.reservation").fetchone() == (
+            0 if call == "release" else 1,
+        )
+
+
 def test_i1_an_unfinished_atomic_reservation_cannot_commit(db: Database) -> None:
     connection = db.connect()
     reserve(connection, "k")

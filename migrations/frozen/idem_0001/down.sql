@@ -22,6 +22,7 @@ drop trigger check_policy on idem_private.policy;
 drop function idem_private.check_policy;
 drop function idem_private.hold;
 drop function idem_private.refuse_owner_call;
+drop function idem_private.require_fresh_snapshot;
 drop function idem_private.reserve_existing;
 drop function idem_private.started;
 drop function idem_private.replace_expired;

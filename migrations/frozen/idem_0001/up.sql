@@ -1108,6 +1108,33 @@ revoke all on function idem_private.reserve_existing(
     text, text, bytea, jsonb, text, interval, boolean, interval, interval, jsonb, uuid
 ) from public;
 
+-- sql/private/require_fresh_snapshot.sql
+-- A snapshot older than the row does not show it, and no read could tell that from no row. An insert can: it meets the
+-- row in the index and raises 40001. The insert itself never stays, since the caller raises next; it holds the lock of
+-- the key, as every insert does.
+create or replace function idem_private.require_fresh_snapshot(scope text, key text) returns void
+language plpgsql volatile as $$
+begin
+    if current_setting('transaction_isolation') <> 'read committed'
+        and pg_try_advisory_xact_lock(
+            idem_private.lock_id(require_fresh_snapshot.scope, require_fresh_snapshot.key)
+        ) then
+        insert into idem_private.reservation (
+            scope, key, policy, created_at, expires_at, owned_at, token, attempt, leased
+        ) values (
+            require_fresh_snapshot.scope, require_fresh_snapshot.key, 'default', now(), now(), now(),
+            gen_random_uuid(), 1, true
+        )
+        on conflict do nothing;
+    end if;
+end
+$$;
+
+comment on function idem_private.require_fresh_snapshot(text, text) is
+'Raises 40001 where a key that is not to be seen was committed after the snapshot. Only for callers that raise next.';
+
+revoke all on function idem_private.require_fresh_snapshot(text, text) from public;
+
 -- sql/private/refuse_owner_call.sql
 -- Called when the compare-and-set of an owner call has met no row, to say why. Nothing has been changed.
 create or replace function idem_private.refuse_owner_call(scope text, key text, token uuid, leased_only boolean)
@@ -1117,13 +1144,12 @@ language plpgsql volatile as $$
 declare
     found_row idem_private.reservation;
 begin
-    if refuse_owner_call.scope is null or refuse_owner_call.key is null then
-        perform idem_private.check_key(refuse_owner_call.scope, refuse_owner_call.key, 1, 1024, null);
-    end if;
+    perform idem_private.check_key(refuse_owner_call.scope, refuse_owner_call.key, 1, 1024, '');
     select r.* into found_row
     from idem_private.reservation as r
     where r.scope = refuse_owner_call.scope collate "C" and r.key = refuse_owner_call.key collate "C";
     if not found then
+        perform idem_private.require_fresh_snapshot(refuse_owner_call.scope, refuse_owner_call.key);
         raise exception using
             errcode = 'IK003',
             message = 'there is no such reservation',
@@ -1223,6 +1249,16 @@ begin
         ) then 'ignore, include: JSON pointers (RFC 6901), such as /order/id'
         when new.replay_header collate "C" !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' then 'replay_header: the name of an HTTP header'
     end;
+
+    if problem is null then
+        select required.key || ': must not be null' into problem
+        from jsonb_each(to_jsonb(new)) as required
+        where required.value = 'null' and required.key not in (
+            'max_attempts', 'key_pattern', 'ignore', 'include', 'problem_type_base', 'replay_header'
+        )
+        order by required.key
+        limit 1;
+    end if;
 
     if problem is null then
         select length.name into unfit
@@ -1363,9 +1399,7 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 declare
     secret idem_private.secret;
 begin
-    if downstream_key.scope is null or downstream_key.key is null then
-        perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, null);
-    end if;
+    perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, '');
     select s.* into strict secret from idem_private.secret as s;
     return idem_private.derive_key(
         secret.inner_key, secret.outer_key, downstream_key.scope, downstream_key.key,
@@ -1666,9 +1700,7 @@ declare
     answer idem.reservation;
     at timestamptz;
 begin
-    if lookup.scope is null or lookup.key is null then
-        perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, null);
-    end if;
+    perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, '');
     answer.outcome := 'absent';
     select r.* into found_row
     from idem_private.reservation as r
