@@ -1,5 +1,5 @@
 begin;
-select plan(6);
+select plan(7);
 
 set local idem.single_transaction = on;
 insert into idem.policies (name, ttl) values ('long', '100 hours');
@@ -29,6 +29,7 @@ select results_eq(
     $$values (interval '100 hours', interval '60 seconds')$$,
     'under the policy and in the mode of this call'
 );
+select is((select policy from idem.keys), 'long', 'which it remembers');
 select ok((select created_at > clock_timestamp() + interval '23 hours' from second), 'created now');
 select is(
     (idem.reserve('shop', 'k', '\x01', fields => '{"/a": "h1"}')).mismatched, array['/a'],
