@@ -1,11 +1,17 @@
 begin;
-select plan(2);
+select plan(4);
 
 select throws_ok(
     $$select idem.release(null, 'k', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')$$, 'IK001', null, 'no scope'
 );
 select throws_ok(
     $$select idem.release('shop', null, 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')$$, 'IK001', null, 'no key'
+);
+select throws_ok(
+    $$select idem.release('', 'k', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')$$, 'IK001', null, 'an empty scope'
+);
+select throws_ok(
+    $$select idem.release('shop', ' ', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')$$, 'IK001', null, 'a blank key'
 );
 
 select * from finish();
