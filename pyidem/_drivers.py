@@ -57,9 +57,7 @@ class Block(Generic[T]):
         self._flow = flow
 
     def __enter__(self) -> T:
-        reached = _advance(self._flow, partial(self._flow.send, None))
-        assert isinstance(reached, Body)
-        return reached.value  # type: ignore[no-any-return]
+        return _body(_advance(self._flow, partial(self._flow.send, None)))  # type: ignore[no-any-return]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -89,9 +87,7 @@ class AsyncBlock(Generic[T]):
         self._flow = flow
 
     async def __aenter__(self) -> T:
-        reached = await _advance_async(self._flow, partial(self._flow.send, None))
-        assert isinstance(reached, Body)
-        return reached.value  # type: ignore[no-any-return]
+        return _body(await _advance_async(self._flow, partial(self._flow.send, None)))  # type: ignore[no-any-return]
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -167,6 +163,12 @@ def _detached_done(task: asyncio.Task[Any]) -> None:
     _detached.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.warning("block.exit_failed", exc_info=error)
+
+
+def _body(reached: Body[Any] | _End) -> Any:
+    if isinstance(reached, _End):
+        raise RuntimeError("a block can be entered once only: ask for a new one for another attempt")  # noqa: TRY004
+    return reached.value
 
 
 def _resumption(flow: _AnyFlow, error: BaseException | None) -> _Resume:

@@ -5,53 +5,31 @@ here is the order of calls, who owns which transaction, and what happens when so
 """
 
 import logging
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from pyidem import _calls
 from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import BlockFlow, Body, Flow
-from pyidem._errors import WrongMode, sqlstate_of
 from pyidem._operations import AtomicOperation, LeasedOperation
+from pyidem._transactions import open_unit, retried, single_call, undo
 from pyidem._types import Reservation
 
 T = TypeVar("T")
 
-_MAX_TRIES = 5
-_SERIALIZATION_FAILURE = "40001"
-
 _log = logging.getLogger("pyidem")
-
-
-def single_call(source: Source, call: Call[T]) -> Flow[T]:
-    """Make a call in a short transaction of its own; the connection goes back before this returns."""
-    unit = yield from _open(source)
-    try:
-        return (yield partial(unit.once, call))  # type: ignore[no-any-return]
-    except BaseException as error:
-        yield from _undo(unit, error)
-        raise
-    finally:
-        yield unit.close
-
-
-def joined_call(unit: Unit, call: Call[T]) -> Flow[T]:
-    """Make a call in the application's transaction."""
-    return (yield partial(unit.call, call))  # type: ignore[no-any-return]
 
 
 def atomic(op: AtomicOperation[Any], source: Source, reserve: Call[Reservation]) -> BlockFlow[Any]:
     """Reserve, work and answer in one transaction of the block's own: all commit, or nothing happened."""
-    unit, reservation = yield from _retried(partial(_begin, source, reserve))
+    unit, reservation = yield from retried(partial(_begin, source, reserve))
     try:
         op.enter(reservation, unit)
         yield Body(op)
         yield partial(unit.commit, op.completion())
     except BaseException as error:
-        yield from _undo(unit, error)
+        yield from undo(unit, error)
         raise
     finally:
         op.leave()
@@ -71,7 +49,7 @@ def joined_atomic(op: AtomicOperation[Any], unit: Unit, reserve: Call[Reservatio
             yield partial(unit.call, completion)
     except BaseException as error:
         if commit:
-            yield from _undo(unit, error)
+            yield from undo(unit, error)
         raise
     finally:
         op.leave()
@@ -81,7 +59,7 @@ def joined_atomic(op: AtomicOperation[Any], unit: Unit, reserve: Call[Reservatio
 
 def leased(op: LeasedOperation[Any], reserve: Call[Reservation]) -> BlockFlow[Any]:
     """Reserve and commit; work without any transaction; answer in another one. If that fails the outcome is unknown."""
-    op.enter((yield from _retried(partial(single_call, op.source, reserve))))
+    op.enter((yield from retried(partial(single_call, op.source, reserve))))
     if not op.started:
         yield Body(op)
         return
@@ -108,7 +86,7 @@ def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any]:
     with it this very work, so what was done here again is rolled back.
     """
     op.require_owner()
-    unit = yield from _open(op.source)
+    unit = yield from open_unit(op.source)
     try:
         with op.withdrawing():
             yield partial(unit.begin, read_committed=True)
@@ -123,7 +101,7 @@ def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any]:
                 yield unit.commit if first else unit.rollback
                 op.settle()
     except BaseException as error:
-        yield from _undo(unit, error)
+        yield from undo(unit, error)
         yield from op.start_heartbeat()
         raise
     finally:
@@ -166,45 +144,13 @@ def require_shared(source: Source, heartbeat: bool | timedelta) -> Source:
 
 
 def _begin(source: Source, reserve: Call[Reservation]) -> Flow[tuple[Unit, Reservation]]:
-    unit = yield from _open(source)
+    unit = yield from open_unit(source)
     try:
         return unit, (yield partial(unit.begin, reserve))
     except BaseException as error:
-        yield from _undo(unit, error)
+        yield from undo(unit, error)
         yield unit.close
         raise
-
-
-def _open(source: Source) -> Flow[Unit]:
-    """Open a unit that is to own its transaction, which is not possible where one is open already."""
-    unit: Unit = yield source.open
-    try:
-        if (yield unit.inside):
-            _refuse_inside(single_transaction=(yield partial(unit.call, _calls.SINGLE_TRANSACTION)))
-    except BaseException:
-        yield unit.close
-        raise
-    return unit
-
-
-def _refuse_inside(*, single_transaction: bool) -> None:
-    if not single_transaction:
-        raise WrongMode(
-            "the connection is already in a transaction",
-            hint="End it first; or, for atomic mode, join it: on=connection, commit=True or False.",
-        )
-
-
-def _retried(attempt: Callable[[], Flow[T]]) -> Flow[T]:
-    """Try again in a fresh transaction after a serialization failure: nothing has been done yet."""
-    for _ in range(_MAX_TRIES - 1):
-        try:
-            return (yield from attempt())
-        except Exception as error:
-            if sqlstate_of(error) != _SERIALIZATION_FAILURE:
-                raise
-            _log.debug("reserve.retried", extra={"sqlstate": _SERIALIZATION_FAILURE})
-    return (yield from attempt())
 
 
 def _complete_alone(op: LeasedOperation[Any]) -> Flow[None]:
@@ -229,11 +175,3 @@ def _give_up(op: LeasedOperation[Any], error: BaseException) -> Flow[None]:
     except Exception as failure:  # noqa: BLE001 - it must not hide the error that led here
         _log.warning("leased.defer_failed", extra=op.names, exc_info=failure)
         error.add_note(f"pyidem could not defer the reservation either: {type(failure).__name__}: {failure}")
-
-
-def _undo(unit: Unit, error: BaseException) -> Flow[None]:
-    """Roll back. Where even that fails the connection is beyond use; the first error matters."""
-    try:
-        yield unit.rollback
-    except Exception as failure:  # noqa: BLE001
-        error.add_note(f"pyidem could not roll back either: {type(failure).__name__}: {failure}")

@@ -18,6 +18,7 @@ from pyidem._adapters import Source
 from pyidem._calls import Call
 from pyidem._drivers import Flow, run, run_async
 from pyidem._errors import LostReservation, NoSuchReservation
+from pyidem._transactions import undo
 from pyidem._types import Reservation
 
 _BEATS_PER_LEASE = 3
@@ -79,8 +80,8 @@ class Heartbeat(ABC):
                     self._renew()
             finally:
                 self._sending.release()
-        except BaseException:
-            yield unit.rollback
+        except BaseException as error:
+            yield from undo(unit, error)
             raise
         finally:
             yield unit.close

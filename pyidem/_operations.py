@@ -80,15 +80,10 @@ class Operation(Generic[H]):
         return self.reservation.downstream_key
 
     def complete(self, status: int | None = None, body: Any = None, headers: Headers | None = None) -> None:
-        """Give the answer that this and every later attempt gets. It is sent when the block ends.
-
-        `body` may be bytes, str (as UTF-8), or anything that json encodes, which adds a content-type header where there
-        is none. None is no body, which is not the same as an empty one. What cannot be stored is refused here and now,
-        with TypeError or ValueError.
-        """
+        """Give the answer that this and every later attempt gets."""
         self._require_started("only it may complete")
         if self._settled:
-            raise WrongMode("the block has ended: there is nothing left to complete")
+            raise WrongMode("the answer is stored already: there is nothing left to complete")
         if self._answer is not None:
             raise WrongMode("complete was called twice in one block")
         self._answer = Response.of(status, body, headers)
@@ -153,6 +148,16 @@ class AtomicOperation(Operation[H]):
     def leave(self) -> None:
         """Let go of the connection."""
         self._unit = None
+
+    def complete(self, status: int | None = None, body: Any = None, headers: Headers | None = None) -> None:
+        """Give the answer that this and every later attempt gets. It is sent with COMMIT when the block ends.
+
+        `body` may be bytes, str (as UTF-8), or anything that json encodes, which adds a content-type header where there
+        is none. None is no body, which is not the same as an empty one. What cannot be stored is refused here and now,
+        with TypeError or ValueError.
+        """
+        self._open_unit()
+        super().complete(status, body, headers)
 
     def completion(self) -> Call[bool] | None:
         """Build the call that stores the answer; an owner must have given one."""

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from uuid import UUID, uuid4
 
-from pyidem import _calls, _flows
+from pyidem import _calls, _flows, _transactions
 from pyidem._adapters import ASYNC_LENT, ASYNC_SOURCES, Source, adapt
 from pyidem._calls import Call
 from pyidem._drivers import AsyncBlock, run_async
@@ -44,7 +44,9 @@ class AsyncAtomicOp(AtomicOperation[H]):
     async def downstream_key_for(self, step: str) -> UUID:
         """Return the idempotency key for one of several downstream calls; asks the database."""
         self._require_started("the downstream key belongs to")
-        return await run_async(_flows.joined_call(self._open_unit(), _calls.downstream_key(self.scope, self.key, step)))
+        return await run_async(
+            _transactions.joined_call(self._open_unit(), _calls.downstream_key(self.scope, self.key, step))
+        )
 
 
 class AsyncLeasedOp(LeasedOperation[H]):
@@ -72,7 +74,9 @@ class AsyncLeasedOp(LeasedOperation[H]):
     async def downstream_key_for(self, step: str) -> UUID:
         """Return the idempotency key for one of several downstream calls; asks the database."""
         self._require_started("the downstream key belongs to")
-        return await run_async(_flows.single_call(self.source, _calls.downstream_key(self.scope, self.key, step)))
+        return await run_async(
+            _transactions.single_call(self.source, _calls.downstream_key(self.scope, self.key, step))
+        )
 
 
 class AsyncIdem(Generic[H]):
@@ -281,5 +285,5 @@ class AsyncIdem(Generic[H]):
     async def _call(self, call: Call[T], on: Any) -> T:
         """Make a call in the transaction of `on`, or in a short one of its own."""
         if on is None:
-            return await run_async(_flows.single_call(self._source, call))
-        return await run_async(_flows.joined_call(adapt(on, ASYNC_LENT, "on=").join(), call))
+            return await run_async(_transactions.single_call(self._source, call))
+        return await run_async(_transactions.joined_call(adapt(on, ASYNC_LENT, "on=").join(), call))

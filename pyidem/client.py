@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from uuid import UUID, uuid4
 
-from pyidem import _calls, _flows
+from pyidem import _calls, _flows, _transactions
 from pyidem._adapters import LENT, SOURCES, Source, adapt
 from pyidem._calls import Call
 from pyidem._drivers import Block, run
@@ -45,7 +45,7 @@ class AtomicOp(AtomicOperation[H]):
     def downstream_key_for(self, step: str) -> UUID:
         """Return the idempotency key for one of several downstream calls; asks the database."""
         self._require_started("the downstream key belongs to")
-        return run(_flows.joined_call(self._open_unit(), _calls.downstream_key(self.scope, self.key, step)))
+        return run(_transactions.joined_call(self._open_unit(), _calls.downstream_key(self.scope, self.key, step)))
 
 
 class LeasedOp(LeasedOperation[H]):
@@ -77,7 +77,7 @@ class LeasedOp(LeasedOperation[H]):
     def downstream_key_for(self, step: str) -> UUID:
         """Return the idempotency key for one of several downstream calls; asks the database."""
         self._require_started("the downstream key belongs to")
-        return run(_flows.single_call(self.source, _calls.downstream_key(self.scope, self.key, step)))
+        return run(_transactions.single_call(self.source, _calls.downstream_key(self.scope, self.key, step)))
 
 
 class Idem(Generic[H]):
@@ -87,6 +87,10 @@ class Idem(Generic[H]):
     the psycopg driver. `op.connection` (or `op.session`) is then what that source hands out.
 
     A single connection serves one thing at a time, and has no second one for a heartbeat.
+
+    What goes wrong in the background is logged to `pyidem` under a fixed event name, with `idem_scope` and `idem_key`
+    as extra attributes, never a body or a token: `heartbeat.failed`, `heartbeat.lost`, `heartbeat.given_up`,
+    `leased.unfinished`, `leased.defer_failed`, and `block.exit_failed` where a cancelled task could not wait for it.
     """
 
     @overload
@@ -305,5 +309,5 @@ class Idem(Generic[H]):
     def _call(self, call: Call[T], on: Any) -> T:
         """Make a call in the transaction of `on`, or in a short one of its own."""
         if on is None:
-            return run(_flows.single_call(self._source, call))
-        return run(_flows.joined_call(adapt(on, LENT, "on=").join(), call))
+            return run(_transactions.single_call(self._source, call))
+        return run(_transactions.joined_call(adapt(on, LENT, "on=").join(), call))

@@ -87,7 +87,8 @@ class PsycopgUnit:
         if self.handle.closed:
             return
         if transaction is None:
-            self.handle.rollback()
+            if not self._nested:
+                self.handle.rollback()
         else:
             transaction.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
         self._hand_back()
@@ -107,8 +108,10 @@ class PsycopgUnit:
 
     def _take_over(self) -> None:
         """Prepare the connection for a transaction that is begun here and not by its next statement."""
+        if self._joined:
+            return
         self._nested = in_transaction(self.handle)
-        if not self._joined and not self._nested and not self.handle.autocommit:
+        if not self._nested and not self.handle.autocommit:
             self.handle.autocommit = True
             self._autocommit_lent = True
 
@@ -199,7 +202,8 @@ class AsyncPsycopgUnit:
         if self.handle.closed:
             return
         if transaction is None:
-            await self.handle.rollback()
+            if not self._nested:
+                await self.handle.rollback()
         else:
             await transaction.__aexit__(psycopg.Rollback, psycopg.Rollback(), None)
         await self._hand_back()
@@ -220,8 +224,10 @@ class AsyncPsycopgUnit:
 
     async def _take_over(self) -> None:
         """Prepare the connection for a transaction that is begun here and not by its next statement."""
+        if self._joined:
+            return
         self._nested = in_transaction(self.handle)
-        if not self._joined and not self._nested and not self.handle.autocommit:
+        if not self._nested and not self.handle.autocommit:
             await self.handle.set_autocommit(True)
             self._autocommit_lent = True
 

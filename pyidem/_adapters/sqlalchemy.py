@@ -79,8 +79,8 @@ class SqlalchemyUnit:
     def rollback(self) -> None:
         """Let SQLAlchemy roll back."""
         self._ending = True
-        if self._inside and not self._joined:
-            self._attach().rollback()
+        if self._link is not None and not self._joined:
+            self._link.rollback()
         if self._owned or self._joined or not self._inside:
             self.handle.rollback()
 

@@ -109,8 +109,11 @@ class Client:
                 lent = self.finish(_started(self.origin))
             case _:
                 lent = self.origin()
-        self._cleanup.callback(lambda: self.finish(lent.close()))
+        self._cleanup.callback(self._close, lent)
         return lent
+
+    def _close(self, lent: Any) -> None:
+        self.finish(lent.close())
 
     @contextmanager
     def _entered(self, block: Any) -> Iterator[Any]:

@@ -264,6 +264,27 @@ def test_there_is_no_response_and_no_connection_at_the_wrong_time(client: Client
         op.complete(201)
 
 
+def test_a_block_is_good_for_one_attempt(open_client: OpenClient, scope: str) -> None:
+    client = open_client("sync-pool")
+    block = client.idem.atomic(scope, "k")
+    with block as op:
+        op.complete(201)
+    with pytest.raises(RuntimeError, match="once only"), block:
+        pytest.fail("the block was entered again")
+
+
+def test_a_server_side_cursor_works_inside_a_block(open_client: OpenClient, scope: str) -> None:
+    client = open_client("sync-connection")
+    with client.idem.atomic(scope, "k") as op:
+        with op.connection.cursor("named") as cursor:
+            cursor.execute("select generate_series(1, 3)")
+            assert cursor.fetchall() == [(1,), (2,), (3,)]
+        with op.connection.transaction(force_rollback=True):
+            client.insert(op.connection, scope)
+        op.complete(204)
+    assert client.origin.autocommit is False
+
+
 def test_downstream_keys_are_stable_and_differ_by_step(client: Client, scope: str) -> None:
     seen = []
     with pytest.raises(NotCompleted), client.atomic(scope, "k") as op:

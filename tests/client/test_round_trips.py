@@ -5,11 +5,13 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg.pq import Trace
 
+from pyidem import IdempotencyError, KeyInvalid, NotCompleted
 from tests.client.flavours import FLAVOURS, Client, OpenClient
 
 Traced = Callable[[], AbstractContextManager["Wire"]]
@@ -120,6 +122,30 @@ def test_nothing_is_prepared_however_often_it_is_sent(client: Client, scope: str
     named = [statement for statement in wire.statements() if '"_pg3' in statement]
     assert wire.statements()
     assert named == []
+
+
+def test_the_connection_is_given_back_in_the_mode_it_came_in(client: Client, scope: str) -> None:
+    with client.atomic(scope, "k") as op:
+        connection = driver_connection(client, op.connection)
+        op.complete()
+    assert connection.autocommit is False
+    for function, arguments in (
+        ("extend", [scope, "k", uuid4()]),
+        ("reserve", [scope, ""]),
+        ("reserve", [scope, "never completed"]),
+    ):
+        with pytest.raises(IdempotencyError):
+            getattr(client, function)(*arguments)
+        assert connection.autocommit is False
+    with pytest.raises(KeyInvalid), client.atomic(scope, ""):
+        pytest.fail("the block was entered")
+    assert connection.autocommit is False
+    with pytest.raises(NotCompleted), client.atomic(scope, "unfinished"):
+        pass
+    assert connection.autocommit is False
+    with pytest.raises(ZeroDivisionError), client.leased(scope, "l") as leased, client.block(leased.transaction):
+        raise ZeroDivisionError
+    assert connection.autocommit is False
 
 
 def test_without_pipelines_it_takes_longer_and_works(
