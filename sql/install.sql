@@ -13,6 +13,7 @@ begin;
 
 -- types
 \ir types/reservation.sql
+\ir types/response.sql
 
 -- tables
 \ir tables/policy.sql
@@ -30,8 +31,10 @@ begin;
 \ir private/exact_interval.sql
 \ir private/check_interval.sql
 \ir private/check_mode.sql
+\ir private/check_token.sql
 \ir private/key_fits.sql
 \ir private/check_key.sql
+\ir private/check_call.sql
 \ir private/check_fields.sql
 \ir private/headers_are_pairs.sql
 \ir private/refuse_headers.sql
@@ -42,7 +45,6 @@ begin;
 \ir private/real_expiry.sql
 \ir private/phase.sql
 \ir private/policy_of.sql
-\ir private/refuse_policy.sql
 \ir private/retry_after.sql
 \ir private/mismatched_fields.sql
 \ir private/answer.sql
@@ -57,6 +59,7 @@ begin;
 \ir private/replace_expired.sql
 \ir private/started.sql
 \ir private/reserve_existing.sql
+\ir private/mark_existing.sql
 \ir private/require_fresh_snapshot.sql
 \ir private/refuse_owner_call.sql
 \ir private/hold.sql
@@ -72,7 +75,15 @@ begin;
 \ir core/release.sql
 \ir core/defer.sql
 \ir core/extend.sql
+\ir core/checkpoint.sql
 \ir core/lookup.sql
+\ir core/json_response.sql
+\ir core/run_begin.sql
+\ir core/run_end.sql
+\ir core/run.sql
+\ir core/once.sql
+\ir core/once_many.sql
+\ir core/once_undo.sql
 
 -- operation
 \ir operation/version.sql

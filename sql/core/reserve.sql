@@ -27,8 +27,10 @@ declare
     look record;
     answer idem.reservation;
 begin
-    if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null then
+    if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null
+        or reserve.token = '00000000-0000-0000-0000-000000000000' then
         perform idem_private.check_mode(reserve.mode, reserve.lease);
+        perform idem_private.check_token(reserve.token);
         reserve.lease := idem_private.check_interval('lease', reserve.lease);
         perform idem_private.check_fields(reserve.fields);
         if leased then
@@ -74,12 +76,7 @@ begin
         if idem_private.key_fits(
             reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
         ) is not true then
-            if look.name is null then
-                perform idem_private.refuse_policy(reserve.policy);
-            end if;
-            perform idem_private.check_key(
-                reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
-            );
+            perform idem_private.check_call(reserve.scope, reserve.key, reserve.policy);
         end if;
         if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
             return idem_private.busy(look.retry_after);

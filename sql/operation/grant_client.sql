@@ -3,7 +3,10 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
     perform idem_private.grant_calls(
         grant_client.role,
-        array['reserve', 'complete', 'release', 'defer', 'extend', 'lookup', 'downstream_key', 'version']
+        array[
+            'reserve', 'complete', 'release', 'defer', 'extend', 'checkpoint', 'lookup', 'downstream_key', 'version',
+            'run', 'run_begin', 'run_end', 'json_response', 'once', 'once_many', 'once_undo'
+        ]
     );
 end
 $$;

@@ -7,6 +7,8 @@ declare
     argument text := 'key';
     problem text;
     max_scope constant int := 255;
+    -- of a key of a permissive pattern, so that it fits into the index
+    max_bytes constant int := 1024;
     control_characters constant text := '[\x01-\x1f\x7f-\x9f]';
 begin
     problem := case
@@ -22,12 +24,12 @@ begin
         problem := case
             when check_key.key is null then 'null'
             when check_key.key = '' then 'empty'
-            -- Bytes too: a key of a permissive pattern must still fit into the index.
-            when length(check_key.key) > check_key.max_length or octet_length(check_key.key) > 1024 then 'too_long'
+            when length(check_key.key) > check_key.max_length then 'too_long'
+            when octet_length(check_key.key) > max_bytes then 'too_many_bytes'
             when check_key.key collate "C" ~ '^\s+$' then 'blank'
             when check_key.key collate "C" ~ control_characters then 'not_printable'
             when check_key.pattern is null and check_key.key collate "C" !~ '^[ -~]*$' then 'not_printable'
-            when check_key.key collate "C" ~ '^".*"$' then 'quoted'
+            when check_key.key collate "C" ~ '^\s*".*"\s*$' then 'quoted'
             when length(check_key.key) < check_key.min_length then 'too_short'
             when check_key.pattern is not null and check_key.key collate "C" !~ check_key.pattern then 'pattern'
         end;
@@ -46,6 +48,7 @@ begin
                 when 'blank' then 'is blank'
                 when 'quoted' then 'is quoted'
                 when 'too_long' then 'is too long'
+                when 'too_many_bytes' then 'has too many bytes'
                 when 'too_short' then 'is too short'
                 when 'pattern' then 'does not match the pattern of its policy'
                 else 'has characters that are not printable'
@@ -57,6 +60,7 @@ begin
             'limit', case
                 when problem = 'too_long' and argument = 'scope' then max_scope
                 when problem = 'too_long' then check_key.max_length
+                when problem = 'too_many_bytes' then max_bytes
                 when problem = 'too_short' then check_key.min_length
             end
         ))::text,

@@ -6,7 +6,7 @@ begin
     if not exists (select from pg_catalog.pg_roles as r where r.rolname = grant_calls.role) then
         raise exception using
             errcode = '42704',
-            message = format('there is no role %I', grant_calls.role),
+            message = format('there is no role %s', coalesce(quote_ident(grant_calls.role), 'null')),
             detail = jsonb_build_object('code', 'no_such_role', 'role', grant_calls.role)::text,
             hint = 'Roles are made by the administrator of the server: CREATE ROLE.';
     end if;

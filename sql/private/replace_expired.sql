@@ -8,7 +8,8 @@ create or replace function idem_private.replace_expired(
     leased boolean,
     lease interval,
     state jsonb,
-    token uuid
+    token uuid,
+    completed_at timestamptz
 ) returns idem_private.reservation
 language plpgsql volatile as $$
 #variable_conflict use_column
@@ -33,7 +34,7 @@ begin
         recovery_point = null,
         state = replace_expired.state,
         released_at = null,
-        completed_at = null,
+        completed_at = replace_expired.completed_at,
         status = null,
         headers = null,
         body = null
@@ -44,9 +45,9 @@ end
 $$;
 
 comment on function idem_private.replace_expired(
-    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
-) is 'A new life of a key whose expired row the caller holds locked.';
+    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid, timestamptz
+) is 'A new life of a key whose expired row the caller holds locked; finished already where it is a mark.';
 
 revoke all on function idem_private.replace_expired(
-    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid, timestamptz
 ) from public;

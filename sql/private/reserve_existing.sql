@@ -100,7 +100,8 @@ begin
                 then coalesce(reserve_existing.lease, reserve_existing.default_lease)
             end,
             reserve_existing.state,
-            reserve_existing.token
+            reserve_existing.token,
+            null
         );
     end if;
     if found_row.leased then

@@ -30,6 +30,16 @@ create type idem.reservation as (
 comment on type idem.reservation is
 'What became of a (scope, key): the answer of reserve and lookup. Token, downstream_key, recovery_point and state come only with outcome started; status, headers and body only with a completed one.';
 
+-- sql/types/response.sql
+create type idem.response as (
+    status int,
+    headers jsonb,
+    body bytea
+);
+
+comment on type idem.response is
+'What a handler of idem.run returns. Headers are a JSON array of [name, value] pairs.';
+
 -- sql/tables/policy.sql
 create table idem_private.policy (
     name text collate "C" primary key,
@@ -310,6 +320,25 @@ comment on function idem_private.check_mode(text, interval) is
 
 revoke all on function idem_private.check_mode(text, interval) from public;
 
+-- sql/private/check_token.sql
+create or replace function idem_private.check_token(token uuid) returns void
+language plpgsql immutable as $$
+begin
+    -- The nil UUID is what idem.once writes: a mark has no owner.
+    if check_token.token = '00000000-0000-0000-0000-000000000000' then
+        raise exception using
+            errcode = '22023',
+            message = 'the token must be a random UUID',
+            detail = jsonb_build_object('code', 'token_not_random', 'argument', 'token')::text,
+            hint = 'Make a new one for every attempt, or leave it out.';
+    end if;
+end
+$$;
+
+comment on function idem_private.check_token(uuid) is 'Raises 22023 for the nil UUID.';
+
+revoke all on function idem_private.check_token(uuid) from public;
+
 -- sql/private/key_fits.sql
 -- The quick yes for nearly every call; idem_private.check_key knows every rule, and says which one was broken.
 create or replace function idem_private.key_fits(
@@ -335,6 +364,8 @@ declare
     argument text := 'key';
     problem text;
     max_scope constant int := 255;
+    -- of a key of a permissive pattern, so that it fits into the index
+    max_bytes constant int := 1024;
     control_characters constant text := '[\x01-\x1f\x7f-\x9f]';
 begin
     problem := case
@@ -350,12 +381,12 @@ begin
         problem := case
             when check_key.key is null then 'null'
             when check_key.key = '' then 'empty'
-            -- Bytes too: a key of a permissive pattern must still fit into the index.
-            when length(check_key.key) > check_key.max_length or octet_length(check_key.key) > 1024 then 'too_long'
+            when length(check_key.key) > check_key.max_length then 'too_long'
+            when octet_length(check_key.key) > max_bytes then 'too_many_bytes'
             when check_key.key collate "C" ~ '^\s+$' then 'blank'
             when check_key.key collate "C" ~ control_characters then 'not_printable'
             when check_key.pattern is null and check_key.key collate "C" !~ '^[ -~]*$' then 'not_printable'
-            when check_key.key collate "C" ~ '^".*"$' then 'quoted'
+            when check_key.key collate "C" ~ '^\s*".*"\s*$' then 'quoted'
             when length(check_key.key) < check_key.min_length then 'too_short'
             when check_key.pattern is not null and check_key.key collate "C" !~ check_key.pattern then 'pattern'
         end;
@@ -374,6 +405,7 @@ begin
                 when 'blank' then 'is blank'
                 when 'quoted' then 'is quoted'
                 when 'too_long' then 'is too long'
+                when 'too_many_bytes' then 'has too many bytes'
                 when 'too_short' then 'is too short'
                 when 'pattern' then 'does not match the pattern of its policy'
                 else 'has characters that are not printable'
@@ -385,6 +417,7 @@ begin
             'limit', case
                 when problem = 'too_long' and argument = 'scope' then max_scope
                 when problem = 'too_long' then check_key.max_length
+                when problem = 'too_many_bytes' then max_bytes
                 when problem = 'too_short' then check_key.min_length
             end
         ))::text,
@@ -400,6 +433,34 @@ comment on function idem_private.check_key(text, text, int, int, text) is
 'Raises IK001 unless scope and key are acceptable; lengths count characters.';
 
 revoke all on function idem_private.check_key(text, text, int, int, text) from public;
+
+-- sql/private/check_call.sql
+create or replace function idem_private.check_call(scope text, key text, policy text) returns void
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+    settings idem_private.policy;
+begin
+    select p.* into settings
+    from idem_private.policy as p
+    where p.name = coalesce(check_call.policy, 'default') collate "C";
+    if not found then
+        raise exception using
+            errcode = 'IK006',
+            message = format('there is no policy %L', left(check_call.policy, 100)),
+            detail = jsonb_build_object('code', 'no_such_policy', 'policy', left(check_call.policy, 100))::text,
+            hint = 'The view idem.policies lists the policies; insert a row there to add one.';
+    end if;
+    perform idem_private.check_key(
+        check_call.scope, check_call.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
+    );
+end
+$$;
+
+comment on function idem_private.check_call(text, text, text) is
+'Raises IK006 for an unknown policy, IK001 for a scope or key that is not acceptable under it.';
+
+revoke all on function idem_private.check_call(text, text, text) from public;
 
 -- sql/private/check_fields.sql
 create or replace function idem_private.check_fields(fields jsonb) returns void
@@ -586,22 +647,6 @@ $$;
 comment on function idem_private.policy_of(text) is 'The settings of a stored row, also of a policy deleted since.';
 
 revoke all on function idem_private.policy_of(text) from public;
-
--- sql/private/refuse_policy.sql
-create or replace function idem_private.refuse_policy(name text) returns void
-language plpgsql stable as $$
-begin
-    raise exception using
-        errcode = 'IK006',
-        message = format('there is no policy %L', left(refuse_policy.name, 100)),
-        detail = jsonb_build_object('code', 'no_such_policy', 'policy', left(refuse_policy.name, 100))::text,
-        hint = 'The view idem.policies lists the policies; insert a row there to add one.';
-end
-$$;
-
-comment on function idem_private.refuse_policy(text) is 'Raises IK006.';
-
-revoke all on function idem_private.refuse_policy(text) from public;
 
 -- sql/private/retry_after.sql
 create or replace function idem_private.retry_after(policy_wait interval, lease_left interval) returns interval
@@ -919,7 +964,8 @@ create or replace function idem_private.replace_expired(
     leased boolean,
     lease interval,
     state jsonb,
-    token uuid
+    token uuid,
+    completed_at timestamptz
 ) returns idem_private.reservation
 language plpgsql volatile as $$
 #variable_conflict use_column
@@ -944,7 +990,7 @@ begin
         recovery_point = null,
         state = replace_expired.state,
         released_at = null,
-        completed_at = null,
+        completed_at = replace_expired.completed_at,
         status = null,
         headers = null,
         body = null
@@ -955,11 +1001,11 @@ end
 $$;
 
 comment on function idem_private.replace_expired(
-    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
-) is 'A new life of a key whose expired row the caller holds locked.';
+    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid, timestamptz
+) is 'A new life of a key whose expired row the caller holds locked; finished already where it is a mark.';
 
 revoke all on function idem_private.replace_expired(
-    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid
+    idem_private.reservation, bytea, jsonb, text, interval, boolean, interval, jsonb, uuid, timestamptz
 ) from public;
 
 -- sql/private/started.sql
@@ -1088,7 +1134,8 @@ begin
                 then coalesce(reserve_existing.lease, reserve_existing.default_lease)
             end,
             reserve_existing.state,
-            reserve_existing.token
+            reserve_existing.token,
+            null
         );
     end if;
     if found_row.leased then
@@ -1107,6 +1154,54 @@ comment on function idem_private.reserve_existing(
 revoke all on function idem_private.reserve_existing(
     text, text, bytea, jsonb, text, interval, boolean, interval, interval, jsonb, uuid
 ) from public;
+
+-- sql/private/mark_existing.sql
+-- What idem.once makes of a key that has a row. Only an expired one is written, under its lock and judged again.
+create or replace function idem_private.mark_existing(scope text, key text, policy text, ttl interval) returns text
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    found_row idem_private.reservation;
+    settings idem_private.policy;
+    at timestamptz;
+    phase text;
+begin
+    select r.* into found_row
+    from idem_private.reservation as r
+    where r.scope = mark_existing.scope collate "C" and r.key = mark_existing.key collate "C";
+    settings := idem_private.policy_of(found_row.policy);
+    at := idem_private.clock();
+    phase := idem_private.phase(found_row, settings.min_retention, settings.tombstone, at);
+    if phase = 'absent' then
+        select r.* into found_row
+        from idem_private.reservation as r
+        where r.scope = mark_existing.scope collate "C" and r.key = mark_existing.key collate "C"
+        for update skip locked;
+        if not found then
+            return 'in_progress';
+        end if;
+        settings := idem_private.policy_of(found_row.policy);
+        at := idem_private.clock();
+        phase := idem_private.phase(found_row, settings.min_retention, settings.tombstone, at);
+    end if;
+
+    if phase in ('completed', 'expired') then
+        return 'duplicate';
+    elsif phase <> 'absent' then
+        return 'in_progress';
+    end if;
+    perform idem_private.replace_expired(
+        found_row, null, null, mark_existing.policy, mark_existing.ttl, false, null, null,
+        '00000000-0000-0000-0000-000000000000', at
+    );
+    return 'first';
+end
+$$;
+
+comment on function idem_private.mark_existing(text, text, text, interval) is
+'Outcome of once for a key that has a row: first where it has expired, duplicate, or in_progress.';
+
+revoke all on function idem_private.mark_existing(text, text, text, interval) from public;
 
 -- sql/private/require_fresh_snapshot.sql
 -- A snapshot older than the row does not show it, and no read could tell that from no row. An insert can: it meets the
@@ -1373,7 +1468,7 @@ begin
     if not exists (select from pg_catalog.pg_roles as r where r.rolname = grant_calls.role) then
         raise exception using
             errcode = '42704',
-            message = format('there is no role %I', grant_calls.role),
+            message = format('there is no role %s', coalesce(quote_ident(grant_calls.role), 'null')),
             detail = jsonb_build_object('code', 'no_such_role', 'role', grant_calls.role)::text,
             hint = 'Roles are made by the administrator of the server: CREATE ROLE.';
     end if;
@@ -1443,8 +1538,10 @@ declare
     look record;
     answer idem.reservation;
 begin
-    if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null then
+    if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null
+        or reserve.token = '00000000-0000-0000-0000-000000000000' then
         perform idem_private.check_mode(reserve.mode, reserve.lease);
+        perform idem_private.check_token(reserve.token);
         reserve.lease := idem_private.check_interval('lease', reserve.lease);
         perform idem_private.check_fields(reserve.fields);
         if leased then
@@ -1490,12 +1587,7 @@ begin
         if idem_private.key_fits(
             reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
         ) is not true then
-            if look.name is null then
-                perform idem_private.refuse_policy(reserve.policy);
-            end if;
-            perform idem_private.check_key(
-                reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
-            );
+            perform idem_private.check_call(reserve.scope, reserve.key, reserve.policy);
         end if;
         if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
             return idem_private.busy(look.retry_after);
@@ -1690,6 +1782,51 @@ comment on function idem.extend(text, text, uuid, interval) is
 
 revoke all on function idem.extend(text, text, uuid, interval) from public;
 
+-- sql/core/checkpoint.sql
+create or replace function idem.checkpoint(
+    scope text, key text, token uuid, recovery_point text, state jsonb default null
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    max_length constant int := 255;
+    held idem_private.reservation;
+begin
+    if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length then
+        raise exception using
+            errcode = '22023',
+            message = 'recovery_point must be a name of 1 to 255 characters',
+            detail = jsonb_build_object(
+                'code', 'recovery_point_unfit', 'argument', 'recovery_point', 'limit', max_length
+            )::text,
+            hint = 'Name the step that is done, such as charged.';
+    end if;
+    held := idem_private.hold(checkpoint.scope, checkpoint.key, checkpoint.token);
+    if held.recovery_point = checkpoint.recovery_point then
+        if checkpoint.state is null or checkpoint.state is not distinct from held.state then
+            return false;
+        end if;
+        raise exception using
+            errcode = 'IK002',
+            message = 'this recovery point has been reached before, with another state',
+            detail = jsonb_build_object('code', 'already_reached', 'attempt', held.attempt)::text,
+            hint = 'The first state stays. Roll back, and reserve again to read it.';
+    end if;
+    update idem_private.reservation as r
+    set
+        recovery_point = checkpoint.recovery_point,
+        state = coalesce(checkpoint.state, r.state),
+        lease_until = idem_private.clock() + r.lease
+    where r.scope = held.scope and r.key = held.key;
+    return true;
+end
+$$;
+
+comment on function idem.checkpoint(text, text, uuid, text, jsonb) is
+'Leased: this step is done, and commits with the caller''s transaction; the next attempt is told so. Renews the lease; a null state keeps the stored one. False: this token has reached this point before, in an earlier transaction; roll back the work done again. Errors: IK001, IK002, IK003, IK004, 22023.';
+
+revoke all on function idem.checkpoint(text, text, uuid, text, jsonb) from public;
+
 -- sql/core/lookup.sql
 create or replace function idem.lookup(scope text, key text) returns idem.reservation
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -1735,6 +1872,386 @@ comment on function idem.lookup(text, text) is
 'What is stored of a key, without touching it: absent, in_progress, lapsed, released, completed or expired; never a token. Takes no lock, sees committed rows only. Errors: IK001.';
 
 revoke all on function idem.lookup(text, text) from public;
+
+-- sql/core/json_response.sql
+create or replace function idem.json_response(
+    status int, body json, headers jsonb default null
+) returns idem.response
+language plpgsql immutable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    json_response.headers := coalesce(json_response.headers, '[]');
+    if not idem_private.headers_are_pairs(json_response.headers) then
+        perform idem_private.refuse_headers();
+    end if;
+    if not jsonb_path_exists(json_response.headers, '$[*][0] ? (@ like_regex "^content-type$" flag "i")') then
+        json_response.headers := '[["content-type", "application/json"]]' || json_response.headers;
+    end if;
+    return row(
+        json_response.status, json_response.headers, convert_to(json_response.body::text, 'UTF8')
+    )::idem.response;
+end
+$$;
+
+comment on function idem.json_response(int, json, jsonb) is
+'A response whose body is this JSON text in UTF-8, as it is written; its content type is added unless given. Errors: 22023.';
+
+revoke all on function idem.json_response(int, json, jsonb) from public;
+
+-- sql/core/run_begin.sql
+-- The first half of idem.run. Where nothing is stored yet, the lock of the key alone holds it until the transaction
+-- ends, and run_end writes the row once, finished. Everything else is as in idem.reserve, by idem.reserve.
+create or replace function idem.run_begin(
+    scope text, key text, fingerprint bytea, handler regprocedure, policy text default 'default'
+) returns idem.reservation
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    look record;
+    begun idem.reservation;
+begin
+    if not exists (
+        select from pg_catalog.pg_proc as f
+        where f.oid = run_begin.handler and f.prorettype = 'idem.response'::regtype and not f.proretset
+            and f.prokind = 'f' and f.pronargs = 1 and f.proargtypes[0] = 'jsonb'::regtype
+    ) then
+        raise exception using
+            errcode = '22023',
+            message = 'the handler must be a function of one jsonb that returns idem.response',
+            detail = jsonb_build_object('code', 'handler_unfit', 'argument', 'handler')::text,
+            hint = 'Create it as function pay(args jsonb) returns idem.response, and pass ''pay(jsonb)''.';
+    end if;
+
+    select
+        p.name, p.retry_after, p.key_min_length, p.key_max_length, p.key_pattern, r.token as taken
+    into look
+    from idem_private.policy as p
+    left join idem_private.reservation as r
+        on r.scope = run_begin.scope collate "C" and r.key = run_begin.key collate "C"
+    where p.name = coalesce(run_begin.policy, 'default') collate "C";
+    if look.taken is null then
+        if idem_private.key_fits(
+            run_begin.scope, run_begin.key, look.key_min_length, look.key_max_length, look.key_pattern
+        ) is not true then
+            perform idem_private.check_call(run_begin.scope, run_begin.key, run_begin.policy);
+        end if;
+        if not pg_try_advisory_xact_lock(idem_private.lock_id(run_begin.scope, run_begin.key)) then
+            return idem_private.busy(look.retry_after);
+        end if;
+        perform from idem_private.reservation as r
+        where r.scope = run_begin.scope collate "C" and r.key = run_begin.key collate "C";
+        if not found then
+            begun.outcome := 'started';
+            begun.attempt := 1;
+            return begun;
+        end if;
+    end if;
+    return idem.reserve(run_begin.scope, run_begin.key, run_begin.fingerprint, policy => run_begin.policy);
+end
+$$;
+
+comment on function idem.run_begin(text, text, bytea, regprocedure, text) is
+'For idem.run alone: what idem.reserve answers, but a new key is only locked, not stored yet; its token is null. Errors: IK001, IK006, 22023.';
+
+revoke all on function idem.run_begin(text, text, bytea, regprocedure, text) from public;
+
+-- sql/core/run_end.sql
+-- The second half of idem.run. It stands alone: called without run_begin it is reserve and complete in one write, under
+-- the same lock and constraint.
+create or replace function idem.run_end(
+    scope text,
+    key text,
+    fingerprint bytea,
+    token uuid,
+    status int,
+    headers jsonb,
+    body bytea,
+    policy text default 'default'
+) returns idem.reservation
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    at constant timestamptz := idem_private.clock();
+    settings record;
+begin
+    if run_end.token is not null then
+        perform idem.complete(run_end.scope, run_end.key, run_end.token, run_end.status, run_end.headers, run_end.body);
+        select r.attempt, r.created_at, r.expires_at into settings
+        from idem_private.reservation as r
+        where r.scope = run_end.scope collate "C" and r.key = run_end.key collate "C";
+        return row(
+            'started', run_end.token, settings.attempt, null, null, null,
+            run_end.status, run_end.headers, run_end.body, null, null, settings.created_at, null, at,
+            settings.expires_at
+        )::idem.reservation;
+    end if;
+
+    if not idem_private.headers_are_pairs(run_end.headers) then
+        perform idem_private.refuse_headers();
+    end if;
+    select p.name, p.ttl, p.key_min_length, p.key_max_length, p.key_pattern into settings
+    from idem_private.policy as p
+    where p.name = coalesce(run_end.policy, 'default') collate "C";
+    if idem_private.key_fits(
+        run_end.scope, run_end.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
+    ) is not true then
+        perform idem_private.check_call(run_end.scope, run_end.key, run_end.policy);
+    end if;
+
+    if pg_try_advisory_xact_lock(idem_private.lock_id(run_end.scope, run_end.key)) then
+        run_end.token := gen_random_uuid();
+        insert into idem_private.reservation (
+            scope, key, fingerprint, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased,
+            completed_at, status, headers, body
+        ) values (
+            run_end.scope, run_end.key, run_end.fingerprint, settings.name, at, at + settings.ttl, clock_timestamp(),
+            pg_current_xact_id(), run_end.token, 1, false, at, run_end.status, run_end.headers, run_end.body
+        )
+        on conflict do nothing;
+        if found then
+            return row(
+                'started', run_end.token, 1, null, null, null, run_end.status, run_end.headers, run_end.body,
+                null, null, at, null, at, at + settings.ttl
+            )::idem.reservation;
+        end if;
+    end if;
+    raise exception using
+        errcode = 'IK002',
+        message = 'the key was reserved by another attempt meanwhile',
+        detail = jsonb_build_object('code', 'not_the_owner')::text,
+        hint = 'The handler of idem.run must not reserve its own key. Roll back, and run again to learn the outcome.';
+end
+$$;
+
+comment on function idem.run_end(text, text, bytea, uuid, int, jsonb, bytea, text) is
+'For idem.run alone: stores the response of its handler. Errors: IK001, IK002, IK006, 22023.';
+
+revoke all on function idem.run_end(text, text, bytea, uuid, int, jsonb, bytea, text) from public;
+
+-- sql/core/run.sql
+-- Runs as the caller and without a SET clause: the handler has the caller's rights and search_path. What needs more is
+-- done by run_begin and run_end, and names here are qualified against that search_path.
+create or replace function idem.run(
+    scope text,
+    key text,
+    fingerprint bytea,
+    handler regprocedure,
+    args jsonb,
+    policy text default 'default'
+) returns idem.reservation
+language plpgsql volatile as $$
+declare
+    answer idem.reservation;
+    response idem.response;
+begin
+    answer := idem.run_begin(run.scope, run.key, run.fingerprint, run.handler, run.policy);
+    if answer.outcome operator(pg_catalog.=) 'started' then
+        execute pg_catalog.format('select * from %s($1)', run.handler::pg_catalog.regproc)
+        into response using run.args;
+        answer := idem.run_end(
+            run.scope, run.key, run.fingerprint, answer.token,
+            response.status, response.headers, response.body, run.policy
+        );
+    end if;
+    return answer;
+end
+$$;
+
+comment on function idem.run(text, text, bytea, regprocedure, jsonb, text) is
+'Reserves, calls handler(args) with the caller''s rights, and stores the idem.response it returns, whatever its status, in one call and one write. Outcome started: the handler ran now; status, headers and body are its own. A handler that raises rolls everything back and leaves the key free. Errors: IK001, IK002, IK006, 22023.';
+
+revoke all on function idem.run(text, text, bytea, regprocedure, jsonb, text) from public;
+
+-- sql/core/once.sql
+-- A mark is a finished row without an owner: its token is the nil UUID, which no attempt may use.
+create or replace function idem.once(scope text, key text, policy text default 'messages') returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    at constant timestamptz := idem_private.clock();
+    look record;
+begin
+    select
+        p.name, p.ttl, p.min_retention, p.tombstone, p.key_min_length, p.key_max_length, p.key_pattern,
+        r.token as taken, r.policy, r.expires_at, r.completed_at
+    into look
+    from idem_private.policy as p
+    left join idem_private.reservation as r on r.scope = once.scope collate "C" and r.key = once.key collate "C"
+    where p.name = coalesce(once.policy, 'messages') collate "C";
+
+    if look.taken is not null then
+        -- The quick yes for a redelivery.
+        if look.policy = look.name
+            and at < idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention) then
+            return 'duplicate';
+        end if;
+        return idem_private.mark_existing(once.scope, once.key, look.name, look.ttl);
+    end if;
+    if idem_private.key_fits(
+        once.scope, once.key, look.key_min_length, look.key_max_length, look.key_pattern
+    ) is not true then
+        perform idem_private.check_call(once.scope, once.key, coalesce(once.policy, 'messages'));
+    end if;
+    if not pg_try_advisory_xact_lock(idem_private.lock_id(once.scope, once.key)) then
+        return 'in_progress';
+    end if;
+    perform from idem_private.reservation as r
+    where r.scope = once.scope collate "C" and r.key = once.key collate "C";
+    if found then
+        return idem_private.mark_existing(once.scope, once.key, look.name, look.ttl);
+    end if;
+    insert into idem_private.reservation (
+        scope, key, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased, completed_at
+    ) values (
+        once.scope, once.key, look.name, at, at + look.ttl, clock_timestamp(), pg_current_xact_id(),
+        '00000000-0000-0000-0000-000000000000', 1, false, at
+    )
+    on conflict do nothing;
+    return case when found then 'first' else 'in_progress' end;
+end
+$$;
+
+comment on function idem.once(text, text, text) is
+'Marks a message as handled, in the caller''s transaction: first (do the work, then commit), duplicate (acknowledge it), or in_progress (another transaction is at it, or its outcome is unknown: do not acknowledge). Scope is the consumer. Errors: IK001, IK006.';
+
+revoke all on function idem.once(text, text, text) from public;
+
+-- sql/core/once_many.sql
+-- Each key is treated as by idem.once, in few statements for all of them. Nothing here waits, so two batches cannot
+-- deadlock: locks are tried, in the order of the keys, and rows that are locked are skipped.
+create or replace function idem.once_many(scope text, keys text[], policy text default 'messages')
+returns table (ordinal int, key text, outcome text)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    settings idem_private.policy;
+    at timestamptz;
+    candidate text;
+    locked text[];
+    firsts text[];
+    duplicates text[];
+begin
+    select p.* into settings
+    from idem_private.policy as p
+    where p.name = coalesce(once_many.policy, 'messages') collate "C";
+    if settings.name is null or once_many.scope is null then
+        perform idem_private.check_call(once_many.scope, '-', coalesce(once_many.policy, 'messages'));
+    end if;
+    if cardinality(once_many.keys) > settings.max_batch then
+        raise exception using
+            errcode = 'IK007',
+            message = format(
+                'a batch of %s keys, where the policy allows %s', cardinality(once_many.keys), settings.max_batch
+            ),
+            detail = jsonb_build_object(
+                'code', 'batch_too_large', 'argument', 'keys', 'limit', settings.max_batch
+            )::text,
+            hint = 'Split the batch: each key takes a slot of the lock table. Or raise max_batch of the policy.';
+    end if;
+    for candidate in
+        select wanted.key
+        from unnest(once_many.keys) as wanted (key)
+        where idem_private.key_fits(
+            once_many.scope, wanted.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
+        ) is not true
+    loop
+        perform idem_private.check_key(
+            once_many.scope, candidate, settings.key_min_length, settings.key_max_length, settings.key_pattern
+        );
+    end loop;
+
+    with missing as materialized (
+        select distinct wanted.key collate "C" as key
+        from unnest(once_many.keys) as wanted (key)
+        where not exists (
+            select from idem_private.reservation as r
+            where r.scope = once_many.scope collate "C" and r.key = wanted.key collate "C"
+        )
+        order by 1
+    )
+    select array_agg(missing.key) into locked
+    from missing
+    where pg_try_advisory_xact_lock(idem_private.lock_id(once_many.scope, missing.key));
+
+    at := idem_private.clock();
+    with marked as (
+        insert into idem_private.reservation as r (
+            scope, key, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased, completed_at
+        )
+        select
+            once_many.scope, held.key, settings.name, at, at + settings.ttl, clock_timestamp(), pg_current_xact_id(),
+            '00000000-0000-0000-0000-000000000000', 1, false, at
+        from unnest(locked) as held (key)
+        where not exists (
+            select from idem_private.reservation as r
+            where r.scope = once_many.scope collate "C" and r.key = held.key collate "C"
+        )
+        on conflict do nothing
+        returning r.key
+    )
+    select coalesce(array_agg(marked.key), '{}') into firsts
+    from marked;
+
+    -- The quick yes for redeliveries.
+    select coalesce(array_agg(r.key), '{}') into duplicates
+    from idem_private.reservation as r
+    where r.scope = once_many.scope collate "C" and r.key = any(once_many.keys) and r.key <> all(firsts)
+        and r.policy = settings.name
+        and at < idem_private.real_expiry(r.expires_at, r.completed_at, settings.min_retention);
+
+    for candidate in
+        select r.key
+        from idem_private.reservation as r
+        where r.scope = once_many.scope collate "C" and r.key = any(once_many.keys)
+            and r.key <> all(firsts || duplicates)
+    loop
+        case idem_private.mark_existing(once_many.scope, candidate, settings.name, settings.ttl)
+            when 'first' then firsts := firsts || candidate;
+            when 'duplicate' then duplicates := duplicates || candidate;
+            else null;
+        end case;
+    end loop;
+
+    return query
+    select
+        wanted.ordinal::int,
+        wanted.key,
+        case
+            when wanted.key = any(duplicates) then 'duplicate'
+            when wanted.key <> all(firsts) then 'in_progress'
+            when wanted.ordinal = min(wanted.ordinal) over (partition by wanted.key collate "C") then 'first'
+            else 'duplicate'
+        end
+    from unnest(once_many.keys) with ordinality as wanted (key, ordinal)
+    order by wanted.ordinal;
+end
+$$;
+
+comment on function idem.once_many(text, text[], text) is
+'idem.once for a batch: one row per element, in order; a key that comes again in the batch is a duplicate there. Never waits. Errors: IK001, IK006, IK007 above max_batch of the policy.';
+
+revoke all on function idem.once_many(text, text[], text) from public;
+
+-- sql/core/once_undo.sql
+create or replace function idem.once_undo(scope text, keys text[]) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    undone int;
+begin
+    perform idem_private.check_key(once_undo.scope, '-', 1, 1024, '');
+    delete from idem_private.reservation as r
+    where r.scope = once_undo.scope collate "C" and r.key = any(once_undo.keys)
+        and r.token = '00000000-0000-0000-0000-000000000000'
+        and idem_private.owned_here(r.owner_xid, r.owned_at);
+    get diagnostics undone = row_count;
+    return undone;
+end
+$$;
+
+comment on function idem.once_undo(text, text[]) is
+'Takes back marks of idem.once and idem.once_many that the present transaction has made, as for one message of a batch that failed; returns how many. Marks of other transactions are not touched. Errors: IK001.';
+
+revoke all on function idem.once_undo(text, text[]) from public;
 
 -- sql/operation/version.sql
 create or replace function idem.version() returns text
@@ -1792,7 +2309,10 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
     perform idem_private.grant_calls(
         grant_client.role,
-        array['reserve', 'complete', 'release', 'defer', 'extend', 'lookup', 'downstream_key', 'version']
+        array[
+            'reserve', 'complete', 'release', 'defer', 'extend', 'checkpoint', 'lookup', 'downstream_key', 'version',
+            'run', 'run_begin', 'run_end', 'json_response', 'once', 'once_many', 'once_undo'
+        ]
     );
 end
 $$;

@@ -1,0 +1,20 @@
+create or replace function idem.once_undo(scope text, keys text[]) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    undone int;
+begin
+    perform idem_private.check_key(once_undo.scope, '-', 1, 1024, '');
+    delete from idem_private.reservation as r
+    where r.scope = once_undo.scope collate "C" and r.key = any(once_undo.keys)
+        and r.token = '00000000-0000-0000-0000-000000000000'
+        and idem_private.owned_here(r.owner_xid, r.owned_at);
+    get diagnostics undone = row_count;
+    return undone;
+end
+$$;
+
+comment on function idem.once_undo(text, text[]) is
+'Takes back marks of idem.once and idem.once_many that the present transaction has made, as for one message of a batch that failed; returns how many. Marks of other transactions are not touched. Errors: IK001.';
+
+revoke all on function idem.once_undo(text, text[]) from public;
