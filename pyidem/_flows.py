@@ -13,7 +13,7 @@ from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import BlockFlow, Body, Flow
 from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._transactions import open_unit, retried, single_call, undo
+from pyidem._transactions import open_unit, reserved, single_call, undo
 from pyidem._types import Reservation
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ _log = logging.getLogger("pyidem")
 
 def atomic(op: AtomicOperation[Any], source: Source, reserve: Call[Reservation]) -> BlockFlow[Any]:
     """Reserve, work and answer in one transaction of the block's own: all commit, or nothing happened."""
-    unit, reservation = yield from retried(partial(_begin, source, reserve))
+    unit, reservation = yield from reserved(source, reserve, alone=False)
     try:
         op.enter(reservation, unit)
         yield Body(op)
@@ -59,7 +59,9 @@ def joined_atomic(op: AtomicOperation[Any], unit: Unit, reserve: Call[Reservatio
 
 def leased(op: LeasedOperation[Any], reserve: Call[Reservation]) -> BlockFlow[Any]:
     """Reserve and commit; work without any transaction; answer in another one. If that fails the outcome is unknown."""
-    op.enter((yield from retried(partial(single_call, op.source, reserve))))
+    unit, reservation = yield from reserved(op.source, reserve, alone=True)
+    yield unit.close
+    op.enter(reservation)
     if not op.started:
         yield Body(op)
         return
@@ -141,16 +143,6 @@ def require_shared(source: Source, heartbeat: bool | timedelta) -> Source:
     if heartbeat is not False and not source.shared:
         raise TypeError("a heartbeat needs a second connection: give Idem a pool, an engine or a sessionmaker")
     return source
-
-
-def _begin(source: Source, reserve: Call[Reservation]) -> Flow[tuple[Unit, Reservation]]:
-    unit = yield from open_unit(source)
-    try:
-        return unit, (yield partial(unit.begin, reserve))
-    except BaseException as error:
-        yield from undo(unit, error)
-        yield unit.close
-        raise
 
 
 def _complete_alone(op: LeasedOperation[Any]) -> Flow[None]:

@@ -1,20 +1,23 @@
-"""The flows that open, end and repeat a transaction, whatever it is for."""
+"""The flows that open, begin and undo a transaction, whatever it is for."""
 
 import logging
-from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
+
+import psycopg
 
 from pyidem import _calls
 from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import Flow
 from pyidem._errors import WrongMode, sqlstate_of
+from pyidem._types import Reservation
 
 T = TypeVar("T")
 
 _MAX_TRIES = 5
 _SERIALIZATION_FAILURE = "40001"
+_CONNECTION_STATES = ("08", "57P")
 
 _log = logging.getLogger("pyidem")
 
@@ -48,16 +51,24 @@ def open_unit(source: Source) -> Flow[Unit]:
     return unit
 
 
-def retried(attempt: Callable[[], Flow[T]]) -> Flow[T]:
-    """Try again in a fresh transaction after a serialization failure: nothing has been done yet."""
-    for _ in range(_MAX_TRIES - 1):
+def reserved(source: Source, reserve: Call[Reservation], *, alone: bool) -> Flow[tuple[Unit, Reservation]]:
+    """Reserve, in a transaction that goes on or, `alone`, in one of its own; return the unit as well, still open.
+
+    Nothing else has been done yet, and the token stays the same, so this can be tried again in a fresh transaction
+    after a serialization failure, and on another connection where one was lost before it acknowledged.
+    """
+    for tries_left in reversed(range(_MAX_TRIES)):
+        unit = yield from open_unit(source)
         try:
-            return (yield from attempt())
-        except Exception as error:
-            if sqlstate_of(error) != _SERIALIZATION_FAILURE:
+            return unit, (yield partial(unit.once if alone else unit.begin, reserve))
+        except BaseException as error:
+            yield from undo(unit, error)
+            yield unit.close
+            lost = source.shared and _is_lost_connection(error)
+            if not tries_left or not (lost or sqlstate_of(error) == _SERIALIZATION_FAILURE):
                 raise
-            _log.debug("reserve.retried", extra={"sqlstate": _SERIALIZATION_FAILURE})
-    return (yield from attempt())
+            _log.debug("reserve.repeated", extra={"idem_error": type(error).__name__})
+    raise AssertionError("the last try returns or raises")
 
 
 def undo(unit: Unit, error: BaseException) -> Flow[None]:
@@ -74,3 +85,10 @@ def _refuse_inside(*, single_transaction: bool) -> None:
             "the connection is already in a transaction",
             hint="End it first; or, for atomic mode, join it: on=connection, commit=True or False.",
         )
+
+
+def _is_lost_connection(error: BaseException) -> bool:
+    """Tell whether the server or the network has ended the connection, before or after doing what was asked."""
+    if not isinstance(error, psycopg.OperationalError):
+        return False
+    return error.sqlstate is None or error.sqlstate.startswith(_CONNECTION_STATES)

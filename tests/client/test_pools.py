@@ -10,12 +10,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 from sqlalchemy import create_engine
 from sqlalchemy.orm import sessionmaker
 
 from pyidem import Idem
-from tests.client.flavours import OpenClient
+from pyidem._adapters.psycopg import PsycopgUnit
+from tests.client.flavours import FLAVOURS, OpenClient
 from tests.support.database import Database
 from tests.support.waiting import wait_until
 
@@ -69,6 +70,51 @@ def test_of_many_simultaneous_attempts_one_does_the_work(
     assert outcomes.count("started") == 1
     assert set(outcomes) <= {"started", "replay", "in_progress"}
     assert orders(scope) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in FLAVOURS if not name.endswith("connection")])
+def test_a_pooled_connection_that_the_server_has_closed_is_replaced_at_entry(
+    open_client: OpenClient, scope: str, observer: psycopg.Connection, name: str
+) -> None:
+    client = open_client(name)
+    for mode in (client.atomic, client.leased):
+        client.version()
+        observer.execute(
+            "select pg_terminate_backend(pid, 10000) from pg_stat_activity"
+            " where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'"
+        )
+        with mode(scope, mode.__name__) as op:
+            op.complete(201)
+        assert (op.outcome, op.response.status) == ("started", 201)
+
+
+def test_a_lost_acknowledgement_does_not_lock_the_owner_out(
+    open_client: OpenClient, scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_client("sync-pool")
+    once = PsycopgUnit.once
+    lost = iter([True])
+
+    def lose_the_first(unit: PsycopgUnit, call: Any) -> Any:
+        answer = once(unit, call)
+        if next(lost, False):
+            unit.handle.close()
+            raise psycopg.OperationalError("the connection was lost after COMMIT")
+        return answer
+
+    monkeypatch.setattr(PsycopgUnit, "once", lose_the_first)
+    with client.leased(scope, "k") as op:
+        assert (op.outcome, op.attempt) == ("started", 1)
+        op.complete(201)
+    assert client.lookup(scope, "k").outcome == "completed"
+
+
+def test_a_pool_that_is_exhausted_says_so_at_once_and_nothing_is_reserved(client_db: Database, scope: str) -> None:
+    with ConnectionPool(client_db.dsn, min_size=1, max_size=1, timeout=0.1) as pool, pool.connection() as taken:
+        with pytest.raises(PoolTimeout), Idem(pool).atomic(scope, "k"):
+            pytest.fail("the block was entered")
+        row = taken.execute("select outcome from idem.lookup(%s, 'k')", [scope]).fetchone()
+    assert row == ("absent",)
 
 
 @pytest.fixture
