@@ -54,7 +54,7 @@ def test_nothing_beats_after_the_block(client: Client, scope: str, observer: psy
     with client.leased(scope, "k", heartbeat=OFTEN) as op:
         wait_for_a_beat(observer, scope)
         op.complete(204)
-    wait_until(lambda: all(thread.name != "pyidem-heartbeat" for thread in threading.enumerate()), "the thread to end")
+    wait_until(no_thread_beats, "the thread to end")
     if client.asynchronous:
         assert client.finish(running_tasks()) == []
 
@@ -94,15 +94,19 @@ def test_a_single_connection_has_none_to_spare_for_it(open_client: OpenClient, s
         open_client(name).idem.leased(scope, "k", heartbeat=True)
 
 
-def test_completing_does_not_wait_for_a_beat_that_waits_for_the_last_connection(
+def test_a_beat_that_waits_for_the_last_connection_neither_delays_the_completion_nor_follows_it(
     open_client: OpenClient, scope: str
 ) -> None:
     for name in ("sync-pool", "async-pool"):
-        client = open_client(name, pool_size=1)
-        with client.leased(scope, name, heartbeat=OFTEN) as op, client.block(op.transaction):
-            wait_until(lambda: client.origin.get_stats().get("requests_waiting", 0) > 0, "the beat to wait")  # noqa: B023
+        pool_of_one = open_client(name, pool_size=1)
+        with pool_of_one.leased(scope, name, heartbeat=OFTEN) as op, pool_of_one.block(op.transaction):
+            wait_until(
+                lambda pool=pool_of_one.origin: pool.get_stats().get("requests_waiting", 0) > 0, "a beat to wait"
+            )
             op.complete(204)
-        assert client.lookup(scope, name).outcome == "completed"
+        wait_until(no_thread_beats, "the thread to end")
+        assert not op.lost
+        assert pool_of_one.lookup(scope, name).outcome == "completed"
 
 
 def test_a_failed_transaction_lets_it_go_on(client: Client, scope: str, observer: psycopg.Connection) -> None:
@@ -130,6 +134,11 @@ def test_the_length_of_the_lease_is_taken_from_the_database_alone(
 def test_it_beats_three_times_a_lease_unless_told_otherwise() -> None:
     assert interval_of(True, timedelta(seconds=60)) == timedelta(seconds=20)
     assert interval_of(OFTEN, timedelta(seconds=60)) == OFTEN
+
+
+def no_thread_beats() -> bool:
+    """Tell whether every heartbeat's thread has ended."""
+    return all(thread.name != "pyidem-heartbeat" for thread in threading.enumerate())
 
 
 async def running_tasks() -> list[Any]:
