@@ -16,7 +16,7 @@ begin
 
     if look.taken is not null then
         -- The quick yes for a redelivery.
-        if look.policy = look.name
+        if look.completed_at is not null and look.policy = look.name
             and at < idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention) then
             return 'duplicate';
         end if;

@@ -2,11 +2,13 @@ create or replace function idem.once_undo(scope text, keys text[]) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
+    -- Keys are compared byte by byte, whatever the collation of the argument.
+    wanted_keys constant text[] collate "C" := once_undo.keys;
     undone int;
 begin
     perform idem_private.check_key(once_undo.scope, '-', 1, 1024, '');
     delete from idem_private.reservation as r
-    where r.scope = once_undo.scope collate "C" and r.key = any(once_undo.keys)
+    where r.scope = once_undo.scope collate "C" and r.key = any(wanted_keys)
         and r.token = '00000000-0000-0000-0000-000000000000'
         and idem_private.owned_here(r.owner_xid, r.owned_at);
     get diagnostics undone = row_count;

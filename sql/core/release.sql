@@ -5,12 +5,14 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 #variable_conflict use_column
 declare
     held idem_private.reservation;
+    repeated boolean;
 begin
-    if exists (
-        select from idem_private.reservation as r
-        where r.scope = release.scope collate "C" and r.key = release.key collate "C" and r.token = release.token
-            and r.released_at is not null
-    ) then
+    -- Locked, so that a repetition under way is waited for and then seen.
+    select r.released_at is not null into repeated
+    from idem_private.reservation as r
+    where r.scope = release.scope collate "C" and r.key = release.key collate "C" and r.token = release.token
+    for update;
+    if repeated then
         return false;
     end if;
     held := idem_private.hold(release.scope, release.key, release.token);

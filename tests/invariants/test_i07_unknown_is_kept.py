@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from tests.support.calls import complete, lookup, owner_call, reserve, set_policy, stored
 from tests.support.database import Database, advance_clock
 
@@ -30,6 +32,20 @@ def test_i7_when_its_attempts_are_used_up_a_key_waits_for_a_decision(testing_db:
         advance_clock(connection, timedelta(minutes=2))
         connection.commit()
     assert outcomes == [("started", 1), ("started", 2), ("unresolved", 2), ("unresolved", 2)]
+
+
+@pytest.mark.parametrize("policy", ["messages", "default"])
+@pytest.mark.parametrize("later", [timedelta(0), timedelta(minutes=2), timedelta(days=400)], ids=str)
+def test_i7_once_never_takes_an_unfinished_key_for_a_duplicate(
+    testing_db: Database, policy: str, later: timedelta
+) -> None:
+    connection = testing_db.connect()
+    reserve(connection, "k", mode="leased", policy=policy)
+    connection.commit()
+    advance_clock(connection, later)
+    connection.commit()
+    assert connection.execute("select idem.once('shop', 'k')").fetchone() == ("in_progress",)
+    assert connection.execute("select outcome from idem.once_many('shop', '{k}')").fetchone() == ("in_progress",)
 
 
 def test_i7_release_after_a_takeover_keeps_the_row(testing_db: Database) -> None:

@@ -37,6 +37,21 @@ def test_i10_a_callers_collation_changes_nothing(db: Database) -> None:
     assert row == ("started",)
 
 
+def test_i10_a_callers_collation_changes_nothing_in_a_batch(db: Database) -> None:
+    connection = db.connect()
+    connection.execute("create collation caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    connection.execute("select idem.once('shop', 'key')")
+    batch = "('shop' collate caseless, '{KEY,key,Key}'::text[] collate caseless)"
+    answers = connection.execute(f"select key, outcome from idem.once_many{batch}").fetchall()
+    assert answers == [("KEY", "first"), ("key", "duplicate"), ("Key", "first")]
+    assert connection.execute("select idem.once_undo('shop', '{Key}'::text[] collate caseless)").fetchone() == (1,)
+    assert connection.execute(f"select key, outcome from idem.once_many{batch}").fetchall() == [
+        ("KEY", "duplicate"),
+        ("key", "duplicate"),
+        ("Key", "first"),
+    ]
+
+
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
 def test_i10_fifty_keys_in_fifty_transactions_are_all_started(db: Database, isolation: str) -> None:
     connections = [db.connect() for _ in range(50)]

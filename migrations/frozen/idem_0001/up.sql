@@ -1707,12 +1707,14 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 #variable_conflict use_column
 declare
     held idem_private.reservation;
+    repeated boolean;
 begin
-    if exists (
-        select from idem_private.reservation as r
-        where r.scope = release.scope collate "C" and r.key = release.key collate "C" and r.token = release.token
-            and r.released_at is not null
-    ) then
+    -- Locked, so that a repetition under way is waited for and then seen.
+    select r.released_at is not null into repeated
+    from idem_private.reservation as r
+    where r.scope = release.scope collate "C" and r.key = release.key collate "C" and r.token = release.token
+    for update;
+    if repeated then
         return false;
     end if;
     held := idem_private.hold(release.scope, release.key, release.token);
@@ -2080,7 +2082,7 @@ begin
 
     if look.taken is not null then
         -- The quick yes for a redelivery.
-        if look.policy = look.name
+        if look.completed_at is not null and look.policy = look.name
             and at < idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention) then
             return 'duplicate';
         end if;
@@ -2125,10 +2127,12 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     settings idem_private.policy;
     at timestamptz;
-    candidate text;
-    locked text[];
-    firsts text[];
-    duplicates text[];
+    -- Keys are compared byte by byte, whatever the collation of the argument.
+    wanted_keys constant text[] collate "C" := once_many.keys;
+    candidate text collate "C";
+    locked text[] collate "C";
+    firsts text[] collate "C";
+    duplicates text[] collate "C";
 begin
     select p.* into settings
     from idem_private.policy as p
@@ -2136,11 +2140,11 @@ begin
     if settings.name is null or once_many.scope is null then
         perform idem_private.check_call(once_many.scope, '-', coalesce(once_many.policy, 'messages'));
     end if;
-    if cardinality(once_many.keys) > settings.max_batch then
+    if cardinality(wanted_keys) > settings.max_batch then
         raise exception using
             errcode = 'IK007',
             message = format(
-                'a batch of %s keys, where the policy allows %s', cardinality(once_many.keys), settings.max_batch
+                'a batch of %s keys, where the policy allows %s', cardinality(wanted_keys), settings.max_batch
             ),
             detail = jsonb_build_object(
                 'code', 'batch_too_large', 'argument', 'keys', 'limit', settings.max_batch
@@ -2149,7 +2153,7 @@ begin
     end if;
     for candidate in
         select wanted.key
-        from unnest(once_many.keys) as wanted (key)
+        from unnest(wanted_keys) as wanted (key)
         where idem_private.key_fits(
             once_many.scope, wanted.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
         ) is not true
@@ -2160,11 +2164,11 @@ begin
     end loop;
 
     with missing as materialized (
-        select distinct wanted.key collate "C" as key
-        from unnest(once_many.keys) as wanted (key)
+        select distinct wanted.key
+        from unnest(wanted_keys) as wanted (key)
         where not exists (
             select from idem_private.reservation as r
-            where r.scope = once_many.scope collate "C" and r.key = wanted.key collate "C"
+            where r.scope = once_many.scope collate "C" and r.key = wanted.key
         )
         order by 1
     )
@@ -2183,7 +2187,7 @@ begin
         from unnest(locked) as held (key)
         where not exists (
             select from idem_private.reservation as r
-            where r.scope = once_many.scope collate "C" and r.key = held.key collate "C"
+            where r.scope = once_many.scope collate "C" and r.key = held.key
         )
         on conflict do nothing
         returning r.key
@@ -2194,14 +2198,14 @@ begin
     -- The quick yes for redeliveries.
     select coalesce(array_agg(r.key), '{}') into duplicates
     from idem_private.reservation as r
-    where r.scope = once_many.scope collate "C" and r.key = any(once_many.keys) and r.key <> all(firsts)
-        and r.policy = settings.name
+    where r.scope = once_many.scope collate "C" and r.key = any(wanted_keys) and r.key <> all(firsts)
+        and r.completed_at is not null and r.policy = settings.name
         and at < idem_private.real_expiry(r.expires_at, r.completed_at, settings.min_retention);
 
     for candidate in
         select r.key
         from idem_private.reservation as r
-        where r.scope = once_many.scope collate "C" and r.key = any(once_many.keys)
+        where r.scope = once_many.scope collate "C" and r.key = any(wanted_keys)
             and r.key <> all(firsts || duplicates)
     loop
         case idem_private.mark_existing(once_many.scope, candidate, settings.name, settings.ttl)
@@ -2218,10 +2222,10 @@ begin
         case
             when wanted.key = any(duplicates) then 'duplicate'
             when wanted.key <> all(firsts) then 'in_progress'
-            when wanted.ordinal = min(wanted.ordinal) over (partition by wanted.key collate "C") then 'first'
+            when wanted.ordinal = min(wanted.ordinal) over (partition by wanted.key) then 'first'
             else 'duplicate'
         end
-    from unnest(once_many.keys) with ordinality as wanted (key, ordinal)
+    from unnest(wanted_keys) with ordinality as wanted (key, ordinal)
     order by wanted.ordinal;
 end
 $$;
@@ -2236,11 +2240,13 @@ create or replace function idem.once_undo(scope text, keys text[]) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
+    -- Keys are compared byte by byte, whatever the collation of the argument.
+    wanted_keys constant text[] collate "C" := once_undo.keys;
     undone int;
 begin
     perform idem_private.check_key(once_undo.scope, '-', 1, 1024, '');
     delete from idem_private.reservation as r
-    where r.scope = once_undo.scope collate "C" and r.key = any(once_undo.keys)
+    where r.scope = once_undo.scope collate "C" and r.key = any(wanted_keys)
         and r.token = '00000000-0000-0000-0000-000000000000'
         and idem_private.owned_here(r.owner_xid, r.owned_at);
     get diagnostics undone = row_count;
