@@ -1,7 +1,7 @@
 -- Look; if nothing is there, take a transaction-level try-lock on the key; look again; insert. An uncommitted insert of
--- the same key would make ON CONFLICT wait for the whole first request: every insert holds the lock, so whoever does not
--- get it knows that another attempt is at work, without waiting, and with the lock held a row that the second look does
--- not show cannot appear. The unique constraint is still the arbiter. A replay takes no lock at all.
+-- the same key would make ON CONFLICT wait for the whole first request: every insert holds the lock, so whoever does
+-- not get it knows that another attempt is at work, without waiting, and with the lock held a row that the second look
+-- does not show cannot appear. The unique constraint is still the arbiter. A replay takes no lock at all.
 --
 -- Under REPEATABLE READ a row committed after the snapshot makes the insert raise 40001.
 --
