@@ -6,6 +6,7 @@ which steps waited.
 
 import difflib
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from tests.support.database import Database
 from tests.support.server import Server
 
 SPECS = Path(__file__).parent / "isolation"
+WAITING = re.compile(r"^step \S+: ((?:(?!^step ).)*?) <waiting \.\.\.>$", re.MULTILINE | re.DOTALL)
+OWNER_CALL = re.compile(r"idem\.(?:extend|checkpoint|defer|release|complete)\(")
 
 
 @pytest.mark.parametrize("spec", sorted(SPECS.glob("*.spec")), ids=lambda path: path.stem)
 def test_isolation(spec: Path, installation: Server, testing_db: Database, tmp_path: Path) -> None:
+    testing_db.psql(SPECS / "setup.sql")
     with spec.open("rb") as steps:
         done = subprocess.run(
             [installation.isolationtester, testing_db.dsn],
@@ -37,3 +41,15 @@ def test_isolation(spec: Path, installation: Server, testing_db: Database, tmp_p
         reviewed.read_text().splitlines(), done.stdout.splitlines(), "reviewed", str(transcript), lineterm=""
     )
     assert not (lines := list(difference)), "\n".join(lines)
+
+
+@pytest.mark.parametrize("transcript", sorted((SPECS / "expected").glob("*.out")), ids=lambda path: path.stem)
+def test_nothing_but_a_call_of_the_owner_waits(transcript: Path) -> None:
+    waiting = WAITING.findall(transcript.read_text())
+    assert [step for step in waiting if not OWNER_CALL.search(step)] == []
+    assert len(waiting) == transcript.read_text().count("<waiting")
+
+
+def test_every_transcript_has_its_spec() -> None:
+    specs = {spec.stem for spec in SPECS.glob("*.spec")}
+    assert {transcript.stem for transcript in (SPECS / "expected").iterdir()} == specs
