@@ -7,7 +7,8 @@ declare
     max_length constant int := 255;
     held idem_private.reservation;
 begin
-    if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length then
+    if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length
+        or checkpoint.recovery_point !~ '\S' then
         raise exception using
             errcode = '22023',
             message = 'recovery_point must be a name of 1 to 255 characters',

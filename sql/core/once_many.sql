@@ -17,9 +17,10 @@ begin
     select p.* into settings
     from idem_private.policy as p
     where p.name = coalesce(once_many.policy, 'messages') collate "C";
-    if settings.name is null or once_many.scope is null then
+    if settings.name is null then
         perform idem_private.check_call(once_many.scope, '-', coalesce(once_many.policy, 'messages'));
     end if;
+    perform idem_private.check_key(once_many.scope, '-', 1, 1024, '');
     if cardinality(wanted_keys) > settings.max_batch then
         raise exception using
             errcode = 'IK007',

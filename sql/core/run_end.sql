@@ -15,23 +15,24 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     at constant timestamptz := idem_private.clock();
     settings record;
+    answer idem.reservation;
 begin
     if run_end.token is not null then
-        perform idem.complete(run_end.scope, run_end.key, run_end.token, run_end.status, run_end.headers, run_end.body);
-        select r.attempt, r.created_at, r.expires_at into settings
-        from idem_private.reservation as r
-        where r.scope = run_end.scope collate "C" and r.key = run_end.key collate "C";
-        return row(
-            'started', run_end.token, settings.attempt, null, null, null,
-            run_end.status, run_end.headers, run_end.body, null, null, settings.created_at, null, at,
-            settings.expires_at
-        )::idem.reservation;
+        if not idem.complete(
+            run_end.scope, run_end.key, run_end.token, run_end.status, run_end.headers, run_end.body
+        ) then
+            perform idem_private.refuse_owner_call(run_end.scope, run_end.key, run_end.token, false);
+        end if;
+        answer := idem.lookup(run_end.scope, run_end.key);
+        answer.outcome := 'started';
+        answer.token := run_end.token;
+        return answer;
     end if;
 
     if not idem_private.headers_are_pairs(run_end.headers) then
         perform idem_private.refuse_headers();
     end if;
-    select p.name, p.ttl, p.key_min_length, p.key_max_length, p.key_pattern into settings
+    select p.name, p.ttl, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern into settings
     from idem_private.policy as p
     where p.name = coalesce(run_end.policy, 'default') collate "C";
     if idem_private.key_fits(
@@ -53,7 +54,7 @@ begin
         if found then
             return row(
                 'started', run_end.token, 1, null, null, null, run_end.status, run_end.headers, run_end.body,
-                null, null, at, null, at, at + settings.ttl
+                null, null, at, null, at, idem_private.real_expiry(at + settings.ttl, at, settings.min_retention)
             )::idem.reservation;
         end if;
     end if;

@@ -14,7 +14,7 @@ create or replace function idem_private.replace_expired(
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
-    at constant timestamptz := idem_private.clock();
+    at constant timestamptz := coalesce(replace_expired.completed_at, idem_private.clock());
     taken idem_private.reservation;
 begin
     update idem_private.reservation as r

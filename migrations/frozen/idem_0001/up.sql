@@ -970,7 +970,7 @@ create or replace function idem_private.replace_expired(
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
-    at constant timestamptz := idem_private.clock();
+    at constant timestamptz := coalesce(replace_expired.completed_at, idem_private.clock());
     taken idem_private.reservation;
 begin
     update idem_private.reservation as r
@@ -1794,7 +1794,8 @@ declare
     max_length constant int := 255;
     held idem_private.reservation;
 begin
-    if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length then
+    if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length
+        or checkpoint.recovery_point !~ '\S' then
         raise exception using
             errcode = '22023',
             message = 'recovery_point must be a name of 1 to 255 characters',
@@ -1885,7 +1886,8 @@ begin
     if not idem_private.headers_are_pairs(json_response.headers) then
         perform idem_private.refuse_headers();
     end if;
-    if not jsonb_path_exists(json_response.headers, '$[*][0] ? (@ like_regex "^content-type$" flag "i")') then
+    if json_response.body is not null
+        and not jsonb_path_exists(json_response.headers, '$[*][0] ? (@ like_regex "^content-type$" flag "i")') then
         json_response.headers := '[["content-type", "application/json"]]' || json_response.headers;
     end if;
     return row(
@@ -1895,7 +1897,7 @@ end
 $$;
 
 comment on function idem.json_response(int, json, jsonb) is
-'A response whose body is this JSON text in UTF-8, as it is written; its content type is added unless given. Errors: 22023.';
+'A response whose body is this JSON text in UTF-8, as it is written; its content type is added unless given. A null body is none, and has no type. Errors: 22023.';
 
 revoke all on function idem.json_response(int, json, jsonb) from public;
 
@@ -1974,23 +1976,24 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     at constant timestamptz := idem_private.clock();
     settings record;
+    answer idem.reservation;
 begin
     if run_end.token is not null then
-        perform idem.complete(run_end.scope, run_end.key, run_end.token, run_end.status, run_end.headers, run_end.body);
-        select r.attempt, r.created_at, r.expires_at into settings
-        from idem_private.reservation as r
-        where r.scope = run_end.scope collate "C" and r.key = run_end.key collate "C";
-        return row(
-            'started', run_end.token, settings.attempt, null, null, null,
-            run_end.status, run_end.headers, run_end.body, null, null, settings.created_at, null, at,
-            settings.expires_at
-        )::idem.reservation;
+        if not idem.complete(
+            run_end.scope, run_end.key, run_end.token, run_end.status, run_end.headers, run_end.body
+        ) then
+            perform idem_private.refuse_owner_call(run_end.scope, run_end.key, run_end.token, false);
+        end if;
+        answer := idem.lookup(run_end.scope, run_end.key);
+        answer.outcome := 'started';
+        answer.token := run_end.token;
+        return answer;
     end if;
 
     if not idem_private.headers_are_pairs(run_end.headers) then
         perform idem_private.refuse_headers();
     end if;
-    select p.name, p.ttl, p.key_min_length, p.key_max_length, p.key_pattern into settings
+    select p.name, p.ttl, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern into settings
     from idem_private.policy as p
     where p.name = coalesce(run_end.policy, 'default') collate "C";
     if idem_private.key_fits(
@@ -2012,7 +2015,7 @@ begin
         if found then
             return row(
                 'started', run_end.token, 1, null, null, null, run_end.status, run_end.headers, run_end.body,
-                null, null, at, null, at, at + settings.ttl
+                null, null, at, null, at, idem_private.real_expiry(at + settings.ttl, at, settings.min_retention)
             )::idem.reservation;
         end if;
     end if;
@@ -2137,9 +2140,10 @@ begin
     select p.* into settings
     from idem_private.policy as p
     where p.name = coalesce(once_many.policy, 'messages') collate "C";
-    if settings.name is null or once_many.scope is null then
+    if settings.name is null then
         perform idem_private.check_call(once_many.scope, '-', coalesce(once_many.policy, 'messages'));
     end if;
+    perform idem_private.check_key(once_many.scope, '-', 1, 1024, '');
     if cardinality(wanted_keys) > settings.max_batch then
         raise exception using
             errcode = 'IK007',

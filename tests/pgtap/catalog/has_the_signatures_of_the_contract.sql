@@ -12,7 +12,19 @@ create temp table calls (name, arguments, result) as values
     ('release', 'scope text, key text, token uuid', 'boolean'),
     ('defer', 'scope text, key text, token uuid, retry_in interval, reason text', 'boolean'),
     ('extend', 'scope text, key text, token uuid, lease interval', 'timestamp with time zone'),
+    ('checkpoint', 'scope text, key text, token uuid, recovery_point text, state jsonb', 'boolean'),
     ('lookup', 'scope text, key text', 'idem.reservation'),
+    (
+        'run', 'scope text, key text, fingerprint bytea, handler regprocedure, args jsonb, policy text',
+        'idem.reservation'
+    ),
+    ('json_response', 'status integer, body json, headers jsonb', 'idem.response'),
+    ('once', 'scope text, key text, policy text', 'text'),
+    (
+        'once_many', 'scope text, keys text[], policy text',
+        'TABLE(ordinal integer, key text, outcome text)'
+    ),
+    ('once_undo', 'scope text, keys text[]', 'integer'),
     ('downstream_key', 'scope text, key text, step text', 'uuid'),
     ('version', '', 'text'),
     ('grant_client', 'role name', 'void'),

@@ -9,7 +9,10 @@ select set_eq(
         select proname::text from pg_proc
         where pronamespace = 'idem'::regnamespace and has_function_privilege('idem_application', oid, 'execute')
     $$,
-    array['reserve', 'complete', 'release', 'defer', 'extend', 'lookup', 'downstream_key', 'version'],
+    array[
+        'reserve', 'complete', 'release', 'defer', 'extend', 'checkpoint', 'lookup', 'downstream_key', 'version',
+        'run', 'run_begin', 'run_end', 'json_response', 'once', 'once_many', 'once_undo'
+    ],
     'these calls'
 );
 select is_empty(
