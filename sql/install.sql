@@ -51,7 +51,6 @@ begin;
 \ir private/busy.sql
 \ir private/begin_leased.sql
 \ir private/note_leased.sql
-\ir private/defer_check.sql
 \ir private/require_completion.sql
 \ir private/judge.sql
 \ir private/renew_lease.sql

@@ -1,13 +1,12 @@
 create or replace function idem.downstream_key(scope text, key text, step text default '') returns uuid
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    secret idem_private.secret;
+    secret bytea;
 begin
     perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, '');
-    select s.* into strict secret from idem_private.secret as s;
+    select s.value into strict secret from idem_private.secret as s;
     return idem_private.derive_key(
-        secret.inner_key, secret.outer_key, downstream_key.scope, downstream_key.key,
-        coalesce(downstream_key.step, '')
+        secret, downstream_key.scope, downstream_key.key, coalesce(downstream_key.step, '')
     );
 end
 $$;

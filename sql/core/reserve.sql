@@ -41,7 +41,7 @@ begin
     for round in 1..max_rounds loop
         select
             p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern,
-            s.inner_key, s.outer_key,
+            s.value as secret,
             r.token as taken, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
             r.status, r.headers, r.body
         into look
@@ -91,7 +91,8 @@ begin
         if leased then
             reserve.lease := coalesce(reserve.lease, look.lease);
         else
-            perform idem_private.defer_check();
+            -- The session may have said SET CONSTRAINTS ALL IMMEDIATE, under which the insert itself would be refused.
+            set constraints idem_private.reservation_completed deferred;
         end if;
         insert into idem_private.reservation (
             scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
@@ -108,7 +109,7 @@ begin
             end if;
             return row(
                 'started', reserve.token, 1,
-                idem_private.derive_key(look.inner_key, look.outer_key, reserve.scope, reserve.key, ''),
+                idem_private.derive_key(look.secret, reserve.scope, reserve.key, ''),
                 null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + look.ttl
             )::idem.reservation;
         end if;

@@ -1,19 +1,12 @@
--- A version 8 UUID (RFC 9562): the bytes that hold version and variant are fixed, the other 112 bits are the hash.
-create or replace function idem_private.derive_key(
-    inner_key bytea, outer_key bytea, scope text, key text, step text
-) returns uuid
+-- A version 8 UUID (RFC 9562): the bytes that hold version and variant are fixed, the other 112 bits are the hash. The
+-- lengths keep ('a', 'bc') and ('ab', 'c') apart.
+create or replace function idem_private.derive_key(secret bytea, scope text, key text, step text) returns uuid
 language sql stable as $$
     select encode(
         overlay(
             overlay(
-                substr(
-                    idem_private.keyed_hash(
-                        inner_key,
-                        outer_key,
-                        int4send(length(scope)) || int4send(length(key))
-                        || convert_to(scope || key || step, 'UTF8')
-                    ),
-                    1, 16
+                idem_private.keyed_hash(
+                    secret, int4send(length(scope)) || int4send(length(key)) || convert_to(scope || key || step, 'UTF8')
                 )
                 placing '\x80'::bytea from 7
             )
@@ -23,7 +16,7 @@ language sql stable as $$
     )::uuid
 $$;
 
-comment on function idem_private.derive_key(bytea, bytea, text, text, text) is
+comment on function idem_private.derive_key(bytea, text, text, text) is
 'The key under which (scope, key, step) is passed on to the next system.';
 
-revoke all on function idem_private.derive_key(bytea, bytea, text, text, text) from public;
+revoke all on function idem_private.derive_key(bytea, text, text, text) from public;

@@ -1,10 +1,10 @@
--- Two nested hashes under two independent keys (NMAC, of which HMAC is the one-key form).
-create or replace function idem_private.keyed_hash(inner_key bytea, outer_key bytea, message bytea) returns bytea
+-- A secret prefix, and half of the hash thrown away: what is left cannot be extended to the hash of a longer message.
+create or replace function idem_private.keyed_hash(secret bytea, message bytea) returns bytea
 language sql immutable as $$
-    select sha256(outer_key || sha256(inner_key || message))
+    select substr(sha256(secret || message), 1, 16)
 $$;
 
-comment on function idem_private.keyed_hash(bytea, bytea, bytea) is
-'SHA-256 of a message that only the holder of idem_private.secret can compute.';
+comment on function idem_private.keyed_hash(bytea, bytea) is
+'128 bits that only the holder of idem_private.secret can compute for a message.';
 
-revoke all on function idem_private.keyed_hash(bytea, bytea, bytea) from public;
+revoke all on function idem_private.keyed_hash(bytea, bytea) from public;

@@ -79,7 +79,7 @@ begin
             found_row := idem_private.renew_lease(found_row, reserve_existing.lease);
         end if;
     elsif found_row.completed_at is null then
-        perform idem_private.defer_check();
+        set constraints idem_private.reservation_completed deferred;
         found_row := idem_private.take_over(
             found_row,
             reserve_existing.leased,
@@ -88,7 +88,7 @@ begin
             reserve_existing.token
         );
     else
-        perform idem_private.defer_check();
+        set constraints idem_private.reservation_completed deferred;
         found_row := idem_private.replace_expired(
             found_row,
             reserve_existing.fingerprint,

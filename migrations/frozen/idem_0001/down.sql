@@ -40,7 +40,6 @@ drop function idem_private.renew_lease;
 drop function idem_private.judge;
 drop trigger reservation_completed on idem_private.reservation;
 drop function idem_private.require_completion;
-drop function idem_private.defer_check;
 drop function idem_private.note_leased;
 drop function idem_private.begin_leased;
 drop function idem_private.busy;

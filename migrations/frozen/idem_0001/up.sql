@@ -152,20 +152,17 @@ comment on column idem_private.unfinished.claim_after is 'No claim before then: 
 comment on column idem_private.unfinished.reason is 'Why the owner gave up, in its own words.';
 
 -- sql/tables/secret.sql
--- The secret of this installation: two keys of one SHA-256 block each. It travels with a dump, so that derived keys
--- and fingerprints stay the same after a restore. A UUID gives 122 random bits; four make more than a half block needs.
+-- One SHA-256 block of random bits: a UUID gives 122, three make more than each half needs. It travels with a dump, so
+-- that derived keys and fingerprints stay the same after a restore.
 create table idem_private.secret (
     singleton boolean primary key default true check (singleton),
-    inner_key bytea not null check (length(inner_key) = 64),
-    outer_key bytea not null check (length(outer_key) = 64)
+    value bytea not null check (length(value) = 64)
 );
 
-comment on table idem_private.secret is 'Keys of the keyed hash (idem_private.keyed_hash); one row.';
+comment on table idem_private.secret is 'The secret of this installation, for idem_private.keyed_hash; one row.';
 
-insert into idem_private.secret (inner_key, outer_key)
+insert into idem_private.secret (value)
 select
-    sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
-    || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
     sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
     || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
 
@@ -521,34 +518,27 @@ comment on function idem_private.refuse_headers() is 'Raises 22023.';
 revoke all on function idem_private.refuse_headers() from public;
 
 -- sql/private/keyed_hash.sql
--- Two nested hashes under two independent keys (NMAC, of which HMAC is the one-key form).
-create or replace function idem_private.keyed_hash(inner_key bytea, outer_key bytea, message bytea) returns bytea
+-- A secret prefix, and half of the hash thrown away: what is left cannot be extended to the hash of a longer message.
+create or replace function idem_private.keyed_hash(secret bytea, message bytea) returns bytea
 language sql immutable as $$
-    select sha256(outer_key || sha256(inner_key || message))
+    select substr(sha256(secret || message), 1, 16)
 $$;
 
-comment on function idem_private.keyed_hash(bytea, bytea, bytea) is
-'SHA-256 of a message that only the holder of idem_private.secret can compute.';
+comment on function idem_private.keyed_hash(bytea, bytea) is
+'128 bits that only the holder of idem_private.secret can compute for a message.';
 
-revoke all on function idem_private.keyed_hash(bytea, bytea, bytea) from public;
+revoke all on function idem_private.keyed_hash(bytea, bytea) from public;
 
 -- sql/private/derive_key.sql
--- A version 8 UUID (RFC 9562): the bytes that hold version and variant are fixed, the other 112 bits are the hash.
-create or replace function idem_private.derive_key(
-    inner_key bytea, outer_key bytea, scope text, key text, step text
-) returns uuid
+-- A version 8 UUID (RFC 9562): the bytes that hold version and variant are fixed, the other 112 bits are the hash. The
+-- lengths keep ('a', 'bc') and ('ab', 'c') apart.
+create or replace function idem_private.derive_key(secret bytea, scope text, key text, step text) returns uuid
 language sql stable as $$
     select encode(
         overlay(
             overlay(
-                substr(
-                    idem_private.keyed_hash(
-                        inner_key,
-                        outer_key,
-                        int4send(length(scope)) || int4send(length(key))
-                        || convert_to(scope || key || step, 'UTF8')
-                    ),
-                    1, 16
+                idem_private.keyed_hash(
+                    secret, int4send(length(scope)) || int4send(length(key)) || convert_to(scope || key || step, 'UTF8')
                 )
                 placing '\x80'::bytea from 7
             )
@@ -558,10 +548,10 @@ language sql stable as $$
     )::uuid
 $$;
 
-comment on function idem_private.derive_key(bytea, bytea, text, text, text) is
+comment on function idem_private.derive_key(bytea, text, text, text) is
 'The key under which (scope, key, step) is passed on to the next system.';
 
-revoke all on function idem_private.derive_key(bytea, bytea, text, text, text) from public;
+revoke all on function idem_private.derive_key(bytea, text, text, text) from public;
 
 -- sql/private/lock_id.sql
 -- The hash of the scope seeds that of the key, so that no two pairs are the same text. 64 bits: a collision is a matter
@@ -808,20 +798,6 @@ comment on function idem_private.note_leased(text, text, boolean) is
 'Lists a key as unfinished: the last write of a leased reserve (see idem_private.begin_leased).';
 
 revoke all on function idem_private.note_leased(text, text, boolean) from public;
-
--- sql/private/defer_check.sql
--- The session may have said SET CONSTRAINTS ALL IMMEDIATE, under which the insert itself would be refused.
-create or replace function idem_private.defer_check() returns void
-language plpgsql volatile as $$
-begin
-    set constraints idem_private.reservation_completed deferred;
-end
-$$;
-
-comment on function idem_private.defer_check() is
-'Puts the check that an atomic reservation is completed off to the commit of its transaction.';
-
-revoke all on function idem_private.defer_check() from public;
 
 -- sql/private/require_completion.sql
 -- Runs at commit (and at PREPARE TRANSACTION) for every row that a reserve inserted or took over, and reads the row as
@@ -1113,7 +1089,7 @@ begin
             found_row := idem_private.renew_lease(found_row, reserve_existing.lease);
         end if;
     elsif found_row.completed_at is null then
-        perform idem_private.defer_check();
+        set constraints idem_private.reservation_completed deferred;
         found_row := idem_private.take_over(
             found_row,
             reserve_existing.leased,
@@ -1122,7 +1098,7 @@ begin
             reserve_existing.token
         );
     else
-        perform idem_private.defer_check();
+        set constraints idem_private.reservation_completed deferred;
         found_row := idem_private.replace_expired(
             found_row,
             reserve_existing.fingerprint,
@@ -1492,13 +1468,12 @@ revoke all on function idem_private.grant_calls(name, text[]) from public;
 create or replace function idem.downstream_key(scope text, key text, step text default '') returns uuid
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    secret idem_private.secret;
+    secret bytea;
 begin
     perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, '');
-    select s.* into strict secret from idem_private.secret as s;
+    select s.value into strict secret from idem_private.secret as s;
     return idem_private.derive_key(
-        secret.inner_key, secret.outer_key, downstream_key.scope, downstream_key.key,
-        coalesce(downstream_key.step, '')
+        secret, downstream_key.scope, downstream_key.key, coalesce(downstream_key.step, '')
     );
 end
 $$;
@@ -1552,7 +1527,7 @@ begin
     for round in 1..max_rounds loop
         select
             p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern,
-            s.inner_key, s.outer_key,
+            s.value as secret,
             r.token as taken, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
             r.status, r.headers, r.body
         into look
@@ -1602,7 +1577,8 @@ begin
         if leased then
             reserve.lease := coalesce(reserve.lease, look.lease);
         else
-            perform idem_private.defer_check();
+            -- The session may have said SET CONSTRAINTS ALL IMMEDIATE, under which the insert itself would be refused.
+            set constraints idem_private.reservation_completed deferred;
         end if;
         insert into idem_private.reservation (
             scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
@@ -1619,7 +1595,7 @@ begin
             end if;
             return row(
                 'started', reserve.token, 1,
-                idem_private.derive_key(look.inner_key, look.outer_key, reserve.scope, reserve.key, ''),
+                idem_private.derive_key(look.secret, reserve.scope, reserve.key, ''),
                 null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + look.ttl
             )::idem.reservation;
         end if;
