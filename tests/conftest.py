@@ -6,6 +6,7 @@ Each pytest worker has a server of its own, so that its log and its roles are it
 
 import os
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,6 +17,9 @@ from pyidem.embedded import Cluster
 from tests.support.database import OWNER, ROOT, TEMPLATE, Database, new_database
 from tests.support.server import Server, find_server, missing_parts
 from tests.support.waiting import Background
+
+SQL_VARIABLE = "PYIDEM_TEST_SQL"
+"""The environment variable that names another directory to install pyidem from than sql/ (see tests/mutants)."""
 
 SETTINGS = {
     # the data is thrown away
@@ -63,7 +67,7 @@ def server(installation: Server) -> Iterator[Cluster]:
 def template(server: Cluster) -> Iterator[str]:
     """The name of a template database in which OWNER has installed pyidem, as a reader of the README does."""
     with new_database(server, TEMPLATE, as_template=True) as database:
-        database.psql(ROOT / "sql" / "install.sql", user=OWNER)
+        database.psql(Path(os.environ.get(SQL_VARIABLE, ROOT / "sql")) / "install.sql", user=OWNER)
         yield database.name
 
 

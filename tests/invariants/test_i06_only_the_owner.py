@@ -6,7 +6,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from tests.support.calls import complete, lookup, reserve, set_policy, sqlstate_of, stored
+from tests.support.calls import complete, lookup, owner_call, reserve, set_policy, sqlstate_of, stored
 from tests.support.database import Database, advance_clock
 
 
@@ -65,6 +65,24 @@ def test_i6_after_release_the_token_is_worth_nothing(testing_db: Database) -> No
     for call in ("complete", "defer", "extend"):
         assert sqlstate_of(connection, call, scope="shop", key="k", token=second.token) == "IK002"
     assert lookup(connection, "k").outcome == "released"
+
+
+def test_i6_a_stale_token_is_not_told_that_it_has_done_this_before(testing_db: Database) -> None:
+    """Even where what it asks for is what the heir has done."""
+    connection = testing_db.connect(autocommit=True)
+    set_policy(connection, "again", on_lapse="retry")
+    for key in ("completed", "released"):
+        dead = reserve(connection, key, mode="leased", policy="again")
+        advance_clock(connection, timedelta(minutes=2))
+        heir = reserve(connection, key, mode="leased", policy="again")
+        if key == "completed":
+            complete(connection, key, heir.token, status=201, body=b"{}")
+            arguments = {"status": 201, "body": b"{}"}
+        else:
+            owner_call(connection, "release", key, heir.token)
+            arguments = {}
+        call = "complete" if key == "completed" else "release"
+        assert sqlstate_of(connection, call, scope="shop", key=key, token=dead.token, **arguments) == "IK002"
 
 
 def test_i6_no_error_names_a_token_or_a_body(db: Database) -> None:

@@ -1,5 +1,6 @@
 """I10: different (scope, key) pairs never affect each other: not by hashing, concatenation or collation."""
 
+import psycopg
 import pytest
 
 from tests.support.calls import lookup, reserve
@@ -17,6 +18,11 @@ def test_i10_no_two_pairs_are_taken_for_the_same(db: Database) -> None:
     assert len({answer.token for answer in answers}) == len(PAIRS)
 
 
+def test_i10_no_two_pairs_share_a_lock(db: Database) -> None:
+    """Each in a session of its own, whose lock is held while the next one reserves."""
+    assert [reserve(db.connect(), key, scope=scope).outcome for scope, key in PAIRS] == ["started"] * len(PAIRS)
+
+
 def test_i10_scopes_that_a_collation_holds_equal_are_two(db: Database) -> None:
     connection = db.connect()
     composed, decomposed = "caf\u00e9", "cafe\u0301"
@@ -31,10 +37,37 @@ def test_i10_a_callers_collation_changes_nothing(db: Database) -> None:
     connection.commit()
     reserve(connection, "Key", mode="leased")
     connection.commit()
-    row = connection.execute(
-        "select outcome from idem.reserve('shop' collate caseless, 'key' collate caseless, mode => 'leased')"
-    ).fetchone()
-    assert row == ("started",)
+    other = db.connect()
+    for key, session in (("key", connection), ("kEY", other), ("KEY", connection)):
+        row = session.execute(
+            f"select outcome from idem.reserve('shop' collate caseless, '{key}' collate caseless)"
+        ).fetchone()
+        assert row == ("started",)
+
+
+@pytest.mark.parametrize("call", ["complete", "extend", "checkpoint", "release", "defer", "lookup", "once", "run"])
+def test_i10_a_callers_collation_changes_nothing_in_any_call(db: Database, call: str) -> None:
+    """Two keys that differ in case only: the call is for the second."""
+    connection = db.connect(autocommit=True)
+    connection.execute("create collation caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    connection.execute(
+        "create function pay(args jsonb) returns idem.response language sql as"
+        " 'select null::int, null::jsonb, null::bytea'"
+    )
+    first = reserve(connection, "KEY", mode="leased")
+    name = "'shop' collate caseless, 'key' collate caseless"
+    calls = {
+        "lookup": (f"(idem.lookup({name})).outcome", "absent"),
+        "once": (f"idem.once({name})", "first"),
+        "run": (f"(idem.run({name}, null, 'pay(jsonb)', 'null')).outcome", "started"),
+        "checkpoint": (f"idem.checkpoint({name}, '{first.token}', 'charged')", "IK003"),
+    }
+    statement, expected = calls.get(call, (f"idem.{call}({name}, '{first.token}')", "IK003"))
+    try:
+        row = connection.execute(f"select {statement}").fetchone()
+    except psycopg.Error as error:
+        row = (error.sqlstate,)
+    assert row == (expected,)
 
 
 def test_i10_a_callers_collation_changes_nothing_in_a_batch(db: Database) -> None:

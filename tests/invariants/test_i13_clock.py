@@ -2,10 +2,12 @@
 
 import time
 from datetime import timedelta
+from uuid import uuid4
 
+import psycopg
 import pytest
 
-from tests.support.calls import complete, owner_call, reserve
+from tests.support.calls import complete, owner_call, reserve, set_policy
 from tests.support.database import Database
 
 
@@ -31,6 +33,63 @@ def test_i13_extend_reads_the_clock_after_its_wait(db: Database, in_thread) -> N
     assert released_at is not None
     holder.commit()
     assert extended.result() > released_at[0]
+
+
+LEASED = ["select idem.reserve('shop', 'k', mode => 'leased', token => '{token}', policy => 'again')"]
+CHECKPOINT = [*LEASED, "select idem.checkpoint('shop', 'k', '{token}', 'charged')"]
+COMPLETED = [*LEASED, "select idem.complete('shop', 'k', '{token}')"]
+ROW = "from idem_private.reservation where key = 'k'"
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "call", "stamp"),
+    [
+        ([], "0", "idem.reserve('shop', 'k')", f"created_at {ROW}"),
+        ([], "0", "idem.reserve('shop', 'k', mode => 'leased')", f"lease_until - lease {ROW}"),
+        ([], "0", "idem.run('shop', 'k', null, 'pay(jsonb)', 'null')", f"least(created_at, completed_at) {ROW}"),
+        ([], "0", "idem.once('shop', 'k')", f"least(created_at, completed_at) {ROW}"),
+        ([], "0", "idem.once_many('shop', '{{k}}')", f"least(created_at, completed_at) {ROW}"),
+        (LEASED, "0", "idem.reserve('shop', 'k', mode => 'leased', token => '{token}')", f"lease_until - lease {ROW}"),
+        (LEASED, "0", "idem.complete('shop', 'k', '{token}')", f"completed_at {ROW}"),
+        (LEASED, "0", "idem.extend('shop', 'k', '{token}')", f"lease_until - lease {ROW}"),
+        (LEASED, "0", "idem.checkpoint('shop', 'k', '{token}', 'charged')", f"lease_until - lease {ROW}"),
+        (LEASED, "0", "idem.defer('shop', 'k', '{token}')", f"lease_until {ROW}"),
+        (
+            LEASED,
+            "0",
+            "idem.defer('shop', 'k', '{token}', retry_in => '1 hour')",
+            "claim_after - interval '1 hour' from idem_private.unfinished",
+        ),
+        (CHECKPOINT, "0", "idem.release('shop', 'k', '{token}')", f"released_at {ROW}"),
+        (LEASED, "2 minutes", "idem.reserve('shop', 'k', mode => 'leased')", f"lease_until - lease {ROW}"),
+        (COMPLETED, "25 hours", "idem.reserve('shop', 'k')", f"created_at {ROW}"),
+        (COMPLETED, "25 hours", "idem.once('shop', 'k')", f"least(created_at, completed_at) {ROW}"),
+    ],
+    ids=str,
+)
+def test_i13_what_a_call_writes_down_is_the_time_of_the_call(
+    testing_db: Database, before: list[str], later: str, call: str, stamp: str
+) -> None:
+    """Not that of the start of its transaction."""
+    token = uuid4()
+    connection = testing_db.connect(autocommit=True)
+    set_policy(connection, "again", on_lapse="retry")
+    connection.execute(
+        "create function pay(args jsonb) returns idem.response language sql as"
+        " 'select null::int, null::jsonb, null::bytea'"
+    )
+    for step in before:
+        connection.execute(step.format(token=token).encode())
+    with connection.transaction():
+        connection.execute("select set_config('idem.clock_offset', %s, true)", [later])
+        connection.execute("select pg_sleep(0.002)")
+        called_at = connection.execute("select clock_timestamp() + %s::interval", [later]).fetchone()
+        connection.execute("select " + call.format(token=token))
+        written = connection.execute(f"select {stamp}").fetchone()
+        assert called_at is not None
+        assert written is not None
+        assert written[0] >= called_at[0]
+        raise psycopg.Rollback
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Australia/Lord_Howe"])

@@ -1771,7 +1771,7 @@ declare
     held idem_private.reservation;
 begin
     if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length
-        or checkpoint.recovery_point !~ '\S' then
+        or checkpoint.recovery_point collate "C" !~ '\S' then
         raise exception using
             errcode = '22023',
             message = 'recovery_point must be a name of 1 to 255 characters',
@@ -1781,7 +1781,7 @@ begin
             hint = 'Name the step that is done, such as charged.';
     end if;
     held := idem_private.hold(checkpoint.scope, checkpoint.key, checkpoint.token);
-    if held.recovery_point = checkpoint.recovery_point then
+    if held.recovery_point = checkpoint.recovery_point collate "C" then
         if checkpoint.state is null or checkpoint.state is not distinct from held.state then
             return false;
         end if;
