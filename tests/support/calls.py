@@ -5,6 +5,7 @@ from uuid import UUID
 
 import psycopg
 from psycopg.rows import namedtuple_row
+from psycopg.types.json import Jsonb
 
 SCOPE = "shop"
 
@@ -25,8 +26,31 @@ def complete(connection: psycopg.Connection, key: str, token: UUID, *, scope: st
 
 
 def owner_call(connection: psycopg.Connection, name: str, key: str, token: UUID, **arguments: Any) -> Any:
-    """What release, defer or extend returns."""
+    """What release, defer, extend or checkpoint returns."""
     return _call(connection, name, scope=SCOPE, key=key, token=token, **arguments)[0]
+
+
+def run(connection: psycopg.Connection, key: str, handler: str, *, scope: str = SCOPE, **arguments: Any) -> Any:
+    """The row that idem.run answers with."""
+    fixed = {"fingerprint": None, "args": Jsonb({})}
+    return _call(connection, "run", scope=scope, key=key, handler=handler, **fixed | arguments)
+
+
+def once(connection: psycopg.Connection, key: str, *, scope: str = SCOPE, **arguments: Any) -> str:
+    """What idem.once returns."""
+    return str(_call(connection, "once", scope=scope, key=key, **arguments)[0])
+
+
+def once_many(connection: psycopg.Connection, keys: list[str], *, scope: str = SCOPE) -> list[tuple[str, str]]:
+    """Key and outcome of each row of idem.once_many, in the order of its ordinals."""
+    return connection.execute(
+        "select key, outcome from idem.once_many(%s, %s) order by ordinal", [scope, keys]
+    ).fetchall()
+
+
+def once_undo(connection: psycopg.Connection, keys: list[str], *, scope: str = SCOPE) -> int:
+    """What idem.once_undo returns."""
+    return int(_call(connection, "once_undo", scope=scope, keys=keys)[0])
 
 
 def sqlstate_of(connection: psycopg.Connection, name: str, **arguments: Any) -> str | None:
