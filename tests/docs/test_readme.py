@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -116,8 +117,16 @@ def test_the_ways_to_install_work_for_a_role_that_may_create_schemas(
 
 def test_make_sql_writes_a_file_that_installs(empty_db: Database, tmp_path: Path) -> None:
     file = tmp_path / "pyidem.sql"
-    make = ["make", "--old-file=.venv/dev.stamp", "--old-file=.venv/bin/python", f"PY={sys.executable}", "sql"]
-    run(" ".join([*make, f"ARGS={file}"]), ROOT, {})
+    python, target = shlex.quote(sys.executable), shlex.quote(str(file))
+    make = [
+        "make",
+        "--old-file=.venv/dev.stamp",
+        "--old-file=.venv/bin/python",
+        f"PY={python}",
+        "sql",
+        f"ARGS={target}",
+    ]
+    run(shlex.join(make), ROOT, {})
 
     empty_db.psql(file, user=OWNER)
 
