@@ -48,7 +48,7 @@ def test_signatures_are_those_of_the_catalog(tx: psycopg.Connection) -> None:
     assert sorted(shown) == sorted(plain(signature) for (signature,) in catalog)
 
 
-@pytest.mark.parametrize("name", ["idem.reservation", "idem.policies", "idem.keys"])
+@pytest.mark.parametrize("name", ["idem.reservation", "idem.response", "idem.policies", "idem.keys"])
 def test_columns_are_those_of_the_catalog(name: str, tx: psycopg.Connection) -> None:
     catalog = query(
         tx,
@@ -58,14 +58,15 @@ def test_columns_are_those_of_the_catalog(name: str, tx: psycopg.Connection) -> 
     assert [bare(row[0]) for row in rows(SECTIONS[name])] == [column for (column,) in catalog]
 
 
-def test_types_of_the_reservation_are_those_of_the_catalog(tx: psycopg.Connection) -> None:
+@pytest.mark.parametrize("name", ["idem.reservation", "idem.response"])
+def test_types_of_columns_are_those_of_the_catalog(name: str, tx: psycopg.Connection) -> None:
     catalog = query(
         tx,
         "select attname, format_type(atttypid, atttypmod) from pg_attribute"
-        " where attrelid = 'idem.reservation'::regclass and attnum > 0",
+        f" where attrelid = '{name}'::regclass and attnum > 0",
     )
 
-    assert {bare(row[0]): bare(row[1]) for row in rows(SECTIONS["idem.reservation"])} == dict(catalog)
+    assert {bare(row[0]): bare(row[1]) for row in rows(SECTIONS[name])} == dict(catalog)
 
 
 @pytest.mark.parametrize(
