@@ -1,0 +1,1 @@
+select outcome, retry_after from idem.reserve('client', 'busy', sha256('request'));
