@@ -9,7 +9,7 @@ PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format sql freeze wheel bench clean
+.PHONY: help demo test mutants check format sql freeze wheel bench clean
 
 help: ## show this list
 	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
@@ -21,6 +21,10 @@ demo: $(VENV)/demo.stamp ## run the demonstration on an embedded server, e.g. AR
 test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k reserve"
 	@$(PY) -m tests.support.provision
 	@$(PY) -m pytest -n auto --maxprocesses 4 $(ARGS)
+
+mutants: $(VENV)/dev.stamp ## break the SQL line by line and see a test fail each time, e.g. ARGS="takeover"
+	@$(PY) -m tests.support.provision
+	@$(PY) -m tests.mutants.run $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, SQL analysis, and whether generated files are current
 	@$(PY) -m ruff format --check --quiet . || { echo "Run: make format" >&2; exit 1; }
@@ -44,8 +48,9 @@ freeze: $(VENV)/dev.stamp ## write sql/ into the frozen text of the newest migra
 wheel: $(VENV)/dev.stamp ## build the wheel and the source archive in dist/
 	@$(PY) -m build --outdir dist .
 
-bench: ## measure (no benchmarks exist yet)
-	@echo "There are no benchmarks yet."
+bench: $(VENV)/dev.stamp ## measure, as ratios in one run, e.g. ARGS="--rounds 5 --seconds 10"
+	@$(PY) -m tests.support.provision
+	@$(PY) -m tests.bench $(ARGS)
 
 clean: ## remove .venv, dist and caches
 	@rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
