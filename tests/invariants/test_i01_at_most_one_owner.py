@@ -1,6 +1,7 @@
 """I1: the effects of at most one owner commit. The unique constraint arbitrates; locks only spare the wait."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import uuid4
@@ -8,7 +9,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from tests.support.calls import complete, lookup, reserve, set_policy, sqlstate_of, stored
+from tests.support.calls import complete, lookup, owner_call, reserve, set_policy, sqlstate_of, stored
 from tests.support.database import Database, advance_clock
 
 
@@ -243,3 +244,61 @@ def test_i1_a_rolled_back_savepoint_frees_the_key_at_once(db: Database) -> None:
     other.execute("rollback")
     connection.commit()
     assert stored(connection, "k") is None
+
+
+def nothing(connection: psycopg.Connection) -> None:
+    """No row before."""
+
+
+def lapsed(connection: psycopg.Connection) -> None:
+    reserve(connection, "k", mode="leased", policy="again")
+    advance_clock(connection, timedelta(minutes=2))
+
+
+def released(connection: psycopg.Connection) -> None:
+    token = reserve(connection, "k", mode="leased", policy="again").token
+    owner_call(connection, "checkpoint", "k", token, recovery_point="charged")
+    owner_call(connection, "release", "k", token)
+
+
+def expired(connection: psycopg.Connection) -> None:
+    token = reserve(connection, "k", mode="leased", policy="again").token
+    complete(connection, "k", token)
+    advance_clock(connection, timedelta(hours=25))
+
+
+@pytest.mark.parametrize("state", [nothing, lapsed, released, expired], ids=lambda state: state.__name__)
+def test_i1_a_leased_key_is_not_completed_by_the_transaction_that_took_it(
+    testing_db: Database, state: Callable[[psycopg.Connection], None]
+) -> None:
+    connection = testing_db.connect(autocommit=True)
+    set_policy(connection, "again", on_lapse="retry")
+    state(connection)
+    with connection.transaction():
+        owner = reserve(connection, "k", mode="leased", policy="again")
+        assert owner.outcome == "started"
+        assert sqlstate_of(connection, "complete", scope="shop", key="k", token=owner.token) == "IK004"
+    assert complete(connection, "k", owner.token) is True
+
+
+@pytest.mark.parametrize("state", [nothing, lapsed, released, expired], ids=lambda state: state.__name__)
+def test_i1_immediate_constraints_do_not_stop_an_atomic_reserve(
+    testing_db: Database, state: Callable[[psycopg.Connection], None]
+) -> None:
+    connection = testing_db.connect(autocommit=True)
+    set_policy(connection, "again", on_lapse="retry")
+    state(connection)
+    with connection.transaction():
+        connection.execute("set constraints all immediate")
+        owner = reserve(connection, "k", policy="again")
+        assert owner.outcome == "started"
+        assert complete(connection, "k", owner.token) is True
+
+
+def test_i1_what_another_reserved_since_is_not_of_this_transaction(db: Database) -> None:
+    connection, other = db.connect(), db.connect()
+    connection.execute("create temp table work ()")
+    token = reserve(other, "k", mode="leased").token
+    other.commit()
+    assert complete(connection, "k", token) is True
+    connection.commit()

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from tests.support.calls import complete, lookup, owner_call, reserve, set_policy, stored
 from tests.support.database import Database, advance_clock
@@ -116,3 +117,12 @@ def test_i5_takeover_release_and_completion_leave_the_fingerprint(testing_db: Da
     assert stored(connection, "k").fingerprint == b"first"
     # three identical calls, not two
     assert [reserve(connection, "k", fingerprint=b"first").outcome for _ in range(3)] == ["replay"] * 3
+
+
+def test_i5_the_next_attempt_gets_the_state_of_the_first(testing_db: Database) -> None:
+    connection = testing_db.connect(autocommit=True)
+    set_policy(connection, "again", on_lapse="retry")
+    reserve(connection, "k", mode="leased", policy="again", state=Jsonb({"amount": 1}))
+    advance_clock(connection, timedelta(minutes=2))
+    second = reserve(connection, "k", mode="leased", policy="again", state=Jsonb({"amount": 2}))
+    assert (second.attempt, second.state) == (2, {"amount": 1})

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from tests.support.calls import complete, lookup, owner_call, reserve, set_policy, stored
 from tests.support.database import Database, advance_clock
@@ -124,3 +125,49 @@ def test_i8_inside_the_tombstone_window_the_key_is_gone_for_good(testing_db: Dat
     advance_clock(connection, timedelta(days=7))
     connection.commit()
     assert reserve(connection, "k", policy="stone").outcome == "started"
+
+
+def test_i8_a_new_life_knows_nothing_of_the_last(testing_db: Database) -> None:
+    connection = testing_db.connect(autocommit=True)
+    first = reserve(connection, "k", mode="leased", fingerprint=b"f", state=Jsonb(1))
+    owner_call(connection, "checkpoint", "k", first.token, recovery_point="charged")
+    complete(connection, "k", first.token, status=201, headers=Jsonb([["a", "b"]]), body=b"old")
+    advance_clock(connection, timedelta(hours=25))
+    second = reserve(connection, "k", mode="leased", fingerprint=b"g")
+    assert (second.outcome, second.attempt, second.recovery_point, second.state) == ("started", 1, None, None)
+    row = stored(connection, "k")
+    assert (row.fingerprint, row.completed_at, row.status, row.headers, row.body) == (b"g", None, None, None, None)
+
+
+def test_i7_the_list_of_unfinished_keys_follows_them(testing_db: Database) -> None:
+    """Resolvers find lapsed keys by it."""
+    connection = testing_db.connect(autocommit=True)
+    set_policy(connection, "again", on_lapse="retry")
+
+    def listed() -> object:
+        return connection.execute("select key, claims, reason from idem_private.unfinished").fetchall()
+
+    owner = reserve(connection, "k", mode="leased", policy="again")
+    assert listed() == [("k", 0, None)]
+    # what a resolver will note
+    connection.execute("update idem_private.unfinished set claims = 3, reason = 'timeout'")
+    reserve(connection, "k", mode="leased", token=owner.token)
+    assert listed() == [("k", 3, "timeout")]
+    advance_clock(connection, timedelta(minutes=2))
+    second = reserve(connection, "k", mode="leased")
+    assert listed() == [("k", 0, None)]
+    complete(connection, "k", second.token)
+    assert listed() == []
+
+    advance_clock(connection, timedelta(hours=25))
+    third = reserve(connection, "k", mode="leased", policy="again")
+    assert (third.attempt, listed()) == (1, [("k", 0, None)])
+    owner_call(connection, "release", "k", third.token)
+    assert listed() == []
+
+    reserve(connection, "k", mode="leased", policy="again")
+    advance_clock(connection, timedelta(minutes=2))
+    with connection.transaction():
+        fourth = reserve(connection, "k")
+        assert (fourth.attempt, listed()) == (2, [])
+        complete(connection, "k", fourth.token)

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from tests.support.calls import lookup, reserve
+from tests.support.calls import complete, lookup, reserve
 from tests.support.database import Database
 
 PAIRS = [("a", "bc"), ("ab", "c"), ("a", "BC"), ("A", "bc"), ("a:b", "c"), ("a", "b:c"), ("1:a", "bc"), ("1", "a:bc")]
@@ -91,3 +91,29 @@ def test_i10_fifty_keys_in_fifty_transactions_are_all_started(db: Database, isol
     for number, connection in enumerate(connections):
         connection.execute(f"set transaction isolation level {isolation}")
         assert reserve(connection, f"k{number}").outcome == "started"
+
+
+def test_i10_stored_scopes_and_keys_are_compared_by_their_bytes(db: Database) -> None:
+    """Whatever the collation of the database."""
+    columns = (
+        db.connect()
+        .execute(
+            "select a.attrelid::regclass::text, a.attname, c.collname from pg_attribute as a"
+            " inner join pg_class as t on a.attrelid = t.oid and t.relkind = 'r'"
+            " inner join pg_collation as c on a.attcollation = c.oid"
+            " where t.relnamespace = 'idem_private'::regnamespace and a.attname in ('scope', 'key')"
+        )
+        .fetchall()
+    )
+    assert {collation for _, _, collation in columns} == {"C"}
+    assert ("idem_private.reservation", "key", "C") in columns
+
+
+def test_i10_a_row_left_behind_stops_no_other_keys_commit(db: Database) -> None:
+    with db.connect() as restored:
+        restored.execute("set session_replication_role = replica")
+        reserve(restored, "left behind")
+    connection = db.connect()
+    assert complete(connection, "k", reserve(connection, "k").token) is True
+    connection.commit()
+    assert lookup(connection, "left behind").outcome == "lapsed"

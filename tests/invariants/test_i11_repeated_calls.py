@@ -102,3 +102,14 @@ def test_i12_a_deferred_key_goes_on_if_nobody_has_taken_it(db: Database) -> None
     assert complete(connection, "k", owner.token, status=201) is True
     connection.commit()
     assert connection.execute("select count(*) from idem_private.unfinished").fetchone() == (0,)
+
+
+def test_i12_ownership_does_not_depend_on_a_clock_that_is_set_back(testing_db: Database) -> None:
+    connection = testing_db.connect()
+    advance_clock(connection, timedelta(hours=-1))
+    connection.commit()
+    owner = reserve(connection, "k")
+    assert reserve(connection, "k", token=owner.token).outcome == "started"
+    assert reserve(connection, "k").outcome == "in_progress"
+    assert complete(connection, "k", owner.token)
+    connection.commit()
