@@ -1,6 +1,6 @@
 -- DETAIL is one small JSON object with a code, HINT says what to do, and nothing repeats a token or a body.
 begin;
-select plan(22);
+select plan(29);
 
 set local idem.single_transaction = on;
 insert into idem.policies (name) values ('used');
@@ -8,6 +8,11 @@ select idem.reserve('shop', 'open', '\x01', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aa
 select idem.reserve('shop', 'leased', '\x01', 'leased', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
 select idem.reserve('shop', 'done', '\x01', token => 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa');
 select idem.complete('shop', 'done', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 201, '[["a", "secret"]]', 'secret');
+select idem.checkpoint('shop', 'leased', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 'half', '"secret"');
+create function reserves(args jsonb) returns idem.response language plpgsql as
+$$begin perform idem.reserve('shop', 'k'); return row(201, null, convert_to('secret', 'UTF8'))::idem.response; end$$;
+create function echo(args jsonb) returns idem.response language sql as
+$$select row(201, args, convert_to('secret', 'UTF8'))::idem.response$$;
 set local idem.single_transaction = off;
 
 create temp table refused (sqlstate text, statement text);
@@ -18,6 +23,11 @@ insert into refused values
     ('IK002', $$select idem.complete('shop', 'open', 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb', 201, null, 'secret')$$),
     ('IK002', $$select idem.complete('shop', 'done', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 200, null, 'secret')$$),
     ('IK002', $$select idem.extend('shop', 'leased', 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb')$$),
+    (
+        'IK002',
+        $$select idem.checkpoint('shop', 'leased', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 'half', '"secret, too"')$$
+    ),
+    ('IK002', $$select idem.run('shop', 'k', null, 'reserves(jsonb)', '"secret"')$$),
     ('IK003', $$select idem.complete('shop', 'none', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 201, null, 'secret')$$),
     ('IK004', $$select idem.release('shop', 'open', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa')$$),
     ('IK004', $$select idem.reserve('shop', 'new', mode => 'leased')$$),
@@ -32,6 +42,11 @@ insert into refused values
             )
         $$
     ),
+    ('IK007', $$select idem.once_many('shop', array_fill('k'::text, array[201]))$$),
+    ('22023', $$select idem.run('shop', 'k', null, 'idem.version()', '"secret"')$$),
+    ('22023', $$select idem.run('shop', 'k', null, 'echo(jsonb)', '"secret"')$$),
+    ('22023', $$select idem.checkpoint('shop', 'leased', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', '')$$),
+    ('22023', $$select idem.reserve('shop', 'k', token => '00000000-0000-0000-0000-000000000000')$$),
     ('22023', $$select idem.reserve('shop', 'k', mode => 'saga')$$),
     ('22023', $$select idem.reserve('shop', 'k', lease => '1 minute')$$),
     ('22023', $$select idem.extend('shop', 'leased', 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', '0')$$),

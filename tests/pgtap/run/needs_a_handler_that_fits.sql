@@ -14,9 +14,8 @@ create function to_jsonb_answer(args jsonb) returns jsonb language sql as 'selec
 create function to_nothing(args jsonb) returns void language sql as 'insert into kept values (1)';
 create function to_reservation(args jsonb) returns idem.reservation language sql as 'select null::idem.reservation';
 create function to_set(args jsonb) returns setof idem.response language sql as 'select null::idem.response';
-create aggregate to_aggregate(jsonb) (
-    sfunc = jsonb_concat, stype = jsonb
-);
+create function step(before idem.response, args jsonb) returns idem.response language sql as 'select before';
+create aggregate to_aggregate(jsonb) (sfunc = step, stype = idem.response);
 
 select is(
     pg_temp.refusal(format($$select idem.run('shop', 'k', null, %L, '{}')$$, handler)), '22023 handler_unfit', handler
