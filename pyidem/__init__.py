@@ -20,7 +20,7 @@ from pyidem._errors import (
     WrongMode,
     translate,
 )
-from pyidem._types import Reservation, Response
+from pyidem._types import Handled, Mark, Reservation, Response
 from pyidem.aio import AsyncAtomicOp, AsyncIdem, AsyncLeasedOp
 from pyidem.client import AtomicOp, Idem, LeasedOp
 
@@ -31,6 +31,7 @@ __all__ = [
     "AsyncIdem",
     "AsyncLeasedOp",
     "AtomicOp",
+    "Handled",
     "Idem",
     "IdempotencyError",
     "InProgress",
@@ -41,6 +42,7 @@ __all__ = [
     "LeasedOp",
     "LimitExceeded",
     "LostReservation",
+    "Mark",
     "NoSuchPolicy",
     "NoSuchReservation",
     "NotCompleted",

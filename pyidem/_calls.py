@@ -4,14 +4,15 @@ Arguments go by name, with a cast, so that every driver sends the same types wha
 not given is left out: its default is the database's to decide.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 from uuid import UUID, uuid4
 
 from pyidem._errors import KeyInvalid
-from pyidem._types import Headers, Reservation, Response, encode_json
+from pyidem._types import RESERVATION_COLUMNS, Headers, Mark, Reservation, Response, decode_uuid, encode_json
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -19,11 +20,19 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One function call: its text with `%(name)s` placeholders, its parameters, and how to read the row it returns."""
+    """One function call: its text with `%(name)s` placeholders, its parameters, and how to read the rows it returns."""
 
     sql: str
     params: Mapping[str, Any] = field(repr=False)
-    decode: Callable[[Row], T] = field(repr=False)
+    decode: Callable[[Sequence[Row]], T] = field(repr=False)
+
+    def numbered(self) -> tuple[str, tuple[Any, ...]]:
+        """Return the text with `$1` and so on for placeholders, and the parameters in that order."""
+        names = list(self.params)
+        return _PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", self.sql), tuple(self.params.values())
+
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 
 
 def reserve(
@@ -41,13 +50,14 @@ def reserve(
     """Build the claim on a key. The token is made here, so that the call can be repeated if its answer is lost."""
     return _call(
         "reserve",
-        Reservation.from_row,
+        _one(Reservation.from_row),
         _owned(scope, key, token or uuid4()),
+        columns=RESERVATION_COLUMNS,
         fingerprint=("bytea", fingerprint),
         mode=("text", mode),
         lease=("interval", lease),
-        fields=("jsonb", _json(fields)),
-        state=("jsonb", _json(state)),
+        fields=(_JSONB, _json(fields)),
+        state=(_JSONB, _json(state)),
         policy=("text", policy),
     )
 
@@ -72,7 +82,7 @@ def store(scope: str, key: str, token: UUID, response: Response) -> Call[bool]:
         _value,
         _owned(scope, key, token),
         status=("int", response.status),
-        headers=("jsonb", _json(response.headers or None)),
+        headers=(_JSONB, _json(response.headers or None)),
         body=("bytea", response.body),
     )
 
@@ -94,14 +104,52 @@ def extend(scope: str, key: str, token: UUID, *, lease: timedelta | None = None)
     return _call("extend", _value, _owned(scope, key, token), lease=("interval", lease))
 
 
+def checkpoint(scope: str, key: str, token: UUID, recovery_point: str, *, state: Any = None) -> Call[bool]:
+    """Build: leased, a step is done. False: an earlier transaction has committed exactly this."""
+    return _call(
+        "checkpoint",
+        _value,
+        {**_owned(scope, key, token), "recovery_point": ("text", _sendable("recovery_point", recovery_point))},
+        state=(_JSONB, _json(state)),
+    )
+
+
 def lookup(scope: str, key: str) -> Call[Reservation]:
     """Build the read-only look at a key."""
-    return _call("lookup", Reservation.from_row, _named(scope, key))
+    return _call("lookup", _one(Reservation.from_row), _named(scope, key), columns=RESERVATION_COLUMNS)
+
+
+def run(
+    scope: str, key: str, handler: str, args: Any, *, fingerprint: bytes | None = None, policy: str | None = None
+) -> Call[Reservation]:
+    """Build the call that reserves, calls a handler in the database and stores its response."""
+    required = {
+        **_named(scope, key),
+        "fingerprint": ("bytea", fingerprint),
+        "handler": ("text::regprocedure", handler),
+        "args": (_JSONB, _json(args)),
+    }
+    return _call("run", _one(Reservation.from_row), required, columns=RESERVATION_COLUMNS, policy=("text", policy))
+
+
+def once(scope: str, message_id: str, *, policy: str | None = None) -> Call[str]:
+    """Build the mark on a message: first, duplicate or in_progress."""
+    return _call("once", _value, _named(scope, message_id), policy=("text", policy))
+
+
+def once_many(scope: str, keys: Sequence[str], *, policy: str | None = None) -> Call[list[Mark]]:
+    """Build the marks on a batch of messages, in their order."""
+    return _call("once_many", _marks, _listed(scope, keys), policy=("text", policy))
+
+
+def once_undo(scope: str, keys: Sequence[str]) -> Call[int]:
+    """Build the withdrawal of marks that the present transaction has made; the answer is how many those were."""
+    return _call("once_undo", _value, _listed(scope, keys))
 
 
 def downstream_key(scope: str, key: str, step: str | None = None) -> Call[UUID]:
     """Build the derivation of the key to hand to the next system."""
-    return _call("downstream_key", _value, _named(scope, key), step=("text", step))
+    return _call("downstream_key", _one(_uuid), _named(scope, key), step=("text", step))
 
 
 def version() -> Call[str]:
@@ -109,21 +157,39 @@ def version() -> Call[str]:
     return _call("version", _value, {})
 
 
+def _one(read: Callable[[Row], T]) -> Callable[[Sequence[Row]], T]:
+    """Return a reader of the only row, given that of a row."""
+    return lambda rows: read(rows[0])
+
+
+def _value(rows: Sequence[Row]) -> Any:
+    (value,) = rows[0].values()
+    return value
+
+
 SINGLE_TRANSACTION: Call[bool] = Call(
-    "select coalesce(nullif(current_setting('idem.single_transaction', true), '')::boolean, false) as value",
-    {},
-    lambda row: bool(row["value"]),
+    "select coalesce(nullif(current_setting('idem.single_transaction', true), '')::boolean, false) as value", {}, _value
 )
 """Whether a test suite runs everything in one transaction; asked only of a connection that is inside one."""
 
 _Arguments = Mapping[str, tuple[str, Any]]
 
+_JSONB = "text::jsonb"
+"""By way of text, since an application may have taught its driver another encoding of JSON."""
 
-def _call(function: str, decode: Callable[[Row], T], required: _Arguments, **optional: tuple[str, Any]) -> Call[T]:
+
+def _call(
+    function: str,
+    decode: Callable[[Sequence[Row]], T],
+    required: _Arguments,
+    *,
+    columns: str = "*",
+    **optional: tuple[str, Any],
+) -> Call[T]:
     given = {**required, **{name: argument for name, argument in optional.items() if argument[1] is not None}}
     listed = ", ".join(f"{name} => %({name})s::{cast}" for name, (cast, _) in given.items())
     return Call(
-        f"select * from idem.{function}({listed})",  # noqa: S608 - names and casts are literals of this module
+        f"select {columns} from idem.{function}({listed})",  # noqa: S608 - all of it is literals of this package
         {name: value for name, (_, value) in given.items()},
         decode,
     )
@@ -138,9 +204,28 @@ def _owned(scope: str, key: str, token: UUID) -> dict[str, tuple[str, Any]]:
     return {**_named(scope, key), "token": ("uuid", token)}
 
 
+def _listed(scope: str, keys: Sequence[str]) -> dict[str, tuple[str, Any]]:
+    if isinstance(keys, str | bytes):
+        raise TypeError(f"keys must be a sequence of keys, not one {type(keys).__name__}")
+    return {
+        "scope": ("text", _sendable("scope", scope)),
+        "keys": ("text[]", [_sendable("key", key) for key in keys]),
+    }
+
+
 def _sendable(argument: str, value: object) -> object:
-    """Refuse what no PostgreSQL text can hold, in the way the database refuses other unprintable characters."""
-    if isinstance(value, str) and any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
+    """Refuse what no PostgreSQL text can hold, in the way the database refuses other unprintable characters.
+
+    So is a value of another type, of which some drivers would send a text of their own choice.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise KeyInvalid(
+            f"the {argument} must be a str, not {type(value).__name__}",
+            detail={"code": "not_a_string", "argument": argument},
+        )
+    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
         raise KeyInvalid(
             f"the {argument} has characters that are not printable",
             detail={"code": "not_printable", "argument": argument},
@@ -148,9 +233,13 @@ def _sendable(argument: str, value: object) -> object:
     return value
 
 
-def _value(row: Row) -> Any:
+def _uuid(row: Row) -> UUID:
     (value,) = row.values()
-    return value
+    return decode_uuid(value)
+
+
+def _marks(rows: Sequence[Row]) -> list[Mark]:
+    return [Mark(row["ordinal"], row["key"], row["outcome"]) for row in rows]
 
 
 def _json(value: Any) -> str | None:

@@ -7,7 +7,7 @@ block's own statements run; an exception there is thrown in at that point.
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +33,7 @@ class Body(Generic[T]):
 
 
 Flow = Generator[Step, Any, R]
-BlockFlow = Generator[Step | Body[T], Any, None]
+BlockFlow = Generator[Step | Body[T], Any, R]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,25 @@ def run(flow: Flow[R]) -> R:
     return reached.result  # type: ignore[no-any-return]
 
 
+def run_around(flow: BlockFlow[T, R], work: Callable[[T], Any]) -> R:
+    """Run a flow to its end and return its result. If it comes to a body, `work` is that; its result is sent."""
+    reached = _advance(flow, partial(flow.send, None))
+    if isinstance(reached, Body):
+        try:
+            result = work(reached.value)
+        except BaseException as error:  # noqa: BLE001 - what an error means is for the flow to say
+            resume = partial(flow.throw, error)
+        else:
+            resume = partial(flow.send, result)
+        reached = _advance(flow, resume)
+    assert isinstance(reached, _End)
+    return reached.result  # type: ignore[no-any-return]
+
+
 class Block(Generic[T]):
     """A flow as a context manager."""
 
-    def __init__(self, flow: BlockFlow[T]) -> None:
+    def __init__(self, flow: BlockFlow[T, None]) -> None:
         self._flow = flow
 
     def __enter__(self) -> T:
@@ -76,6 +91,21 @@ async def run_async(flow: Flow[R]) -> R:
     return reached.result  # type: ignore[no-any-return]
 
 
+async def run_around_async(flow: BlockFlow[T, R], work: Callable[[T], Awaitable[Any]]) -> R:
+    """Do the same with asynchronous work. As with `AsyncBlock`, cancellation does not reach what follows it."""
+    reached = await _advance_async(flow, partial(flow.send, None))
+    if isinstance(reached, Body):
+        try:
+            result = await work(reached.value)
+        except BaseException as error:  # noqa: BLE001
+            resume = partial(flow.throw, error)
+        else:
+            resume = partial(flow.send, result)
+        reached = await _advance_shielded(flow, resume)
+    assert isinstance(reached, _End)
+    return reached.result  # type: ignore[no-any-return]
+
+
 class AsyncBlock(Generic[T]):
     """A flow as an asynchronous context manager.
 
@@ -83,7 +113,7 @@ class AsyncBlock(Generic[T]):
     is given back whole.
     """
 
-    def __init__(self, flow: BlockFlow[T]) -> None:
+    def __init__(self, flow: BlockFlow[T, None]) -> None:
         self._flow = flow
 
     async def __aenter__(self) -> T:

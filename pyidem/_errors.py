@@ -24,12 +24,10 @@ it: 42501 (this role may not do that), 22023 (bad argument), 40001 (run the tran
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, cast
-
-from pyidem._types import Reservation
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    import psycopg
+    from pyidem._types import Reservation
 
 
 class IdempotencyError(Exception):
@@ -177,9 +175,22 @@ BY_SQLSTATE: dict[str, type[IdempotencyError]] = {
 }
 
 
+_WRAPPERS = ("sqlalchemy.dialects.", "django.db.utils")
+"""Modules whose errors stand for the driver's own, which is their cause."""
+
+
+def driver_error(error: BaseException) -> BaseException:
+    """Return the driver's own error below what SQLAlchemy or Django has made of it."""
+    below: BaseException = getattr(error, "orig", None) or error
+    if type(below).__module__.startswith(_WRAPPERS) and below.__cause__ is not None:
+        return below.__cause__
+    return below
+
+
 def sqlstate_of(error: BaseException) -> str | None:
-    """Return the SQLSTATE of a psycopg error, or of the one that a SQLAlchemy error wraps."""
-    state = getattr(getattr(error, "orig", error), "sqlstate", None)
+    """Return the SQLSTATE of a driver's error, or of the one that SQLAlchemy or Django wraps."""
+    below = driver_error(error)
+    state = getattr(below, "sqlstate", None) or getattr(below, "pgcode", None)
     return state if isinstance(state, str) else None
 
 
@@ -191,15 +202,11 @@ def translate(error: BaseException) -> BaseException:
     kind = BY_SQLSTATE.get(sqlstate_of(error) or "")
     if kind is None or isinstance(error, IdempotencyError):
         return error
-    diagnosis = cast("psycopg.Error", getattr(error, "orig", error)).diag
-    return kind(
-        diagnosis.message_primary or str(error),
-        detail=_parse_detail(diagnosis.message_detail),
-        hint=diagnosis.message_hint,
-    )
+    message, detail, hint = _diagnosis(driver_error(error))
+    return kind(message or str(error), detail=_parse_detail(detail), hint=hint)
 
 
-def outcome_error(reservation: Reservation) -> IdempotencyError | None:
+def outcome_error(reservation: "Reservation") -> IdempotencyError | None:
     """Return the error that stands for an outcome of reserve, or None where there is an answer or work to do."""
     match reservation.outcome:
         case "mismatch":
@@ -219,6 +226,14 @@ def outcome_error(reservation: Reservation) -> IdempotencyError | None:
             return KeyExpired("This idempotency key was used before and its answer is no longer kept.")
         case _:
             return None
+
+
+def _diagnosis(error: BaseException) -> tuple[str | None, str | None, str | None]:
+    """Return message, detail and hint as psycopg and psycopg2 have them, or asyncpg."""
+    diag = getattr(error, "diag", None)
+    if diag is not None:
+        return diag.message_primary, diag.message_detail, diag.message_hint
+    return getattr(error, "message", None), getattr(error, "detail", None), getattr(error, "hint", None)
 
 
 def _parse_detail(text: str | None) -> dict[str, Any]:

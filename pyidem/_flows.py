@@ -13,7 +13,7 @@ from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import BlockFlow, Body, Flow
 from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._transactions import open_unit, reserved, single_call, undo
+from pyidem._transactions import entered, open_unit, require_intact, single_call, undo
 from pyidem._types import Reservation
 
 T = TypeVar("T")
@@ -21,13 +21,16 @@ T = TypeVar("T")
 _log = logging.getLogger("pyidem")
 
 
-def atomic(op: AtomicOperation[Any], source: Source, reserve: Call[Reservation]) -> BlockFlow[Any]:
+def atomic(op: AtomicOperation[Any], source: Source, reserve: Call[Reservation]) -> BlockFlow[Any, None]:
     """Reserve, work and answer in one transaction of the block's own: all commit, or nothing happened."""
-    unit, reservation = yield from reserved(source, reserve, alone=False)
+    unit, reservation = yield from entered(source, reserve, alone=False)
     try:
         op.enter(reservation, unit)
         yield Body(op)
-        yield partial(unit.commit, op.completion())
+        completion = op.completion()
+        if completion is not None:
+            require_intact(unit)
+        yield partial(unit.commit, completion)
     except BaseException as error:
         yield from undo(unit, error)
         raise
@@ -37,7 +40,9 @@ def atomic(op: AtomicOperation[Any], source: Source, reserve: Call[Reservation])
     op.settle()
 
 
-def joined_atomic(op: AtomicOperation[Any], unit: Unit, reserve: Call[Reservation], *, commit: bool) -> BlockFlow[Any]:
+def joined_atomic(
+    op: AtomicOperation[Any], unit: Unit, reserve: Call[Reservation], *, commit: bool
+) -> BlockFlow[Any, None]:
     """Reserve and answer in the application's transaction, and commit that only if told to."""
     try:
         op.enter((yield partial(unit.begin, reserve)), unit)
@@ -57,9 +62,9 @@ def joined_atomic(op: AtomicOperation[Any], unit: Unit, reserve: Call[Reservatio
     op.settle()
 
 
-def leased(op: LeasedOperation[Any], reserve: Call[Reservation]) -> BlockFlow[Any]:
+def leased(op: LeasedOperation[Any], reserve: Call[Reservation]) -> BlockFlow[Any, None]:
     """Reserve and commit; work without any transaction; answer in another one. If that fails the outcome is unknown."""
-    unit, reservation = yield from reserved(op.source, reserve, alone=True)
+    unit, reservation = yield from entered(op.source, reserve, alone=True)
     yield unit.close
     op.enter(reservation)
     if not op.started:
@@ -81,33 +86,35 @@ def leased(op: LeasedOperation[Any], reserve: Call[Reservation]) -> BlockFlow[An
         raise
 
 
-def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any]:
-    """The business write and the answer, in one transaction.
+def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any, None]:
+    """The business write and the answer or a checkpoint, in one transaction.
 
-    The answer is acknowledged before COMMIT: False says that an earlier transaction has committed this very answer, and
-    with it this very work, so what was done here again is rolled back.
+    What is stored of the operation is acknowledged before COMMIT: False says that an earlier transaction has committed
+    this very answer or checkpoint, and with it this very work, so what was done here again is rolled back. The call
+    locks the row that a heartbeat needs, which therefore pauses.
     """
     op.require_owner()
-    unit = yield from open_unit(op.source)
-    try:
-        with op.withdrawing():
+    with op.in_transaction():
+        unit = yield from open_unit(op.source)
+        try:
             yield partial(unit.begin, read_committed=True)
             yield Body(unit.handle)
             op.require_owner()
-            completion = op.completion()
-            if completion is None:
+            last_call = op.completion() or op.arrival()
+            if last_call is None:
                 yield unit.commit
             else:
                 yield from op.stop_heartbeat()
-                first = yield partial(unit.call, completion)
+                first = yield partial(unit.call, last_call)
                 yield unit.commit if first else unit.rollback
-                op.settle()
-    except BaseException as error:
-        yield from undo(unit, error)
-        yield from op.start_heartbeat()
-        raise
-    finally:
-        yield unit.close
+                op.settle_transaction()
+        except BaseException as error:
+            yield from undo(unit, error)
+            raise
+        finally:
+            yield unit.close
+            if not op.finished:
+                yield from op.start_heartbeat()
 
 
 def extend(op: LeasedOperation[Any], call: Call[T]) -> Flow[T]:

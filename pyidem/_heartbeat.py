@@ -59,7 +59,10 @@ class Heartbeat(ABC):
         """Extend once; return the seconds until the next beat, or None where there will be none."""
         try:
             yield from self._send()
-        except (LostReservation, NoSuchReservation):
+        except (LostReservation, NoSuchReservation) as error:
+            if error.detail.get("code") == "already_completed":
+                # by this very attempt, which has not heard of it: the COMMIT was not acknowledged
+                return None
             self.lost = True
             _log.warning("heartbeat.lost", extra=self._names)
             return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
@@ -12,7 +13,7 @@ from pyidem._calls import Call
 from pyidem._drivers import Flow
 from pyidem._errors import LostReservation, NotCompleted, OutcomeUnknown, WrongMode, outcome_error
 from pyidem._heartbeat import Heartbeat, interval_of, lease_of
-from pyidem._types import Headers, Reservation, Response
+from pyidem._types import Headers, Reservation, Response, normalize_json
 
 H = TypeVar("H")
 
@@ -55,12 +56,12 @@ class Operation(Generic[H]):
 
     @property
     def recovery_point(self) -> str | None:
-        """How far the last owner got."""
+        """How far the operation is: as the last owner left it, or the checkpoint that this attempt has committed."""
         return self.reservation.recovery_point
 
     @property
     def state(self) -> Any:
-        """What the first owner stored with the reservation, or the last one at its checkpoint."""
+        """What the first owner stored with the reservation, or whoever committed the last checkpoint."""
         return self.reservation.state
 
     @property
@@ -174,6 +175,14 @@ class AtomicOperation(Operation[H]):
         return self._unit
 
 
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    """A step that is done."""
+
+    recovery_point: str
+    state: Any
+
+
 class LeasedOperation(Operation[H]):
     """An attempt that is reserved by itself, works outside, and writes its answer in another transaction."""
 
@@ -195,6 +204,8 @@ class LeasedOperation(Operation[H]):
         self._heartbeat_wanted = heartbeat
         self._heartbeat: Heartbeat | None = None
         self._given_up: str | None = None
+        self._in_transaction = False
+        self._checkpoint: _Checkpoint | None = None
 
     @property
     def lost(self) -> bool:
@@ -236,6 +247,27 @@ class LeasedOperation(Operation[H]):
         """
         self.require_owner()
         super().complete(status, body, headers)
+
+    def checkpoint(self, recovery_point: str, state: Any = None) -> None:
+        """Say that a step is done: the next attempt finds `recovery_point` and `state`, and goes on from there.
+
+        Belongs into `op.transaction()`: it is sent when that ends, and commits with what was written there, or not at
+        all. It renews the lease. The operation goes on: a later transaction may reach the next point or complete. One
+        that completes as well stores the answer alone. None keeps the stored state.
+
+        Where an earlier transaction has committed this very checkpoint, as after a lost acknowledgement, the work
+        repeated here is rolled back, which counts as success; so the name and the state must be the same whenever the
+        step is run again. With another state it is LostReservation.
+        """
+        self.require_owner()
+        if not self._in_transaction:
+            raise WrongMode(
+                "a checkpoint belongs into op.transaction(): it commits with what is written there",
+                hint="with op.transaction() as connection: ...; op.checkpoint(...)",
+            )
+        if self._checkpoint is not None:
+            raise WrongMode("checkpoint was called twice in one transaction: only the whole of it can be repeated")
+        self._checkpoint = _Checkpoint(recovery_point, normalize_json(state))
 
     def enter(self, reservation: Reservation) -> None:
         """Begin, with what the database answered."""
@@ -279,12 +311,37 @@ class LeasedOperation(Operation[H]):
         """Note that this attempt has ended the reservation without an answer."""
         self._given_up = how
 
+    def arrival(self) -> Call[bool] | None:
+        """Build the call that stores the checkpoint, if one was given."""
+        if self._checkpoint is None:
+            return None
+        point, state = self._checkpoint.recovery_point, self._checkpoint.state
+        return _calls.checkpoint(self.scope, self.key, self.token, point, state=state)
+
+    def settle_transaction(self) -> None:
+        """Note that the answer, or else the checkpoint, is committed."""
+        if self._answer is not None:
+            self.settle()
+        elif self._checkpoint is not None:
+            point, state = self._checkpoint.recovery_point, self._checkpoint.state
+            kept = self.state if state is None else state
+            self._reservation = replace(self.reservation, recovery_point=point, state=kept)
+
     @contextmanager
-    def withdrawing(self) -> Iterator[None]:
-        """Take back an answer whose transaction fails."""
+    def in_transaction(self) -> Iterator[None]:
+        """Let a checkpoint be given, one transaction at a time; take back an answer whose transaction fails."""
+        if self._in_transaction:
+            raise WrongMode(
+                "this operation has a transaction open: its answer can be in one only",
+                hint="For other writes use a connection of your own.",
+            )
         before = self._answer
+        self._in_transaction = True
         try:
             yield
         except BaseException:
             self._answer = before
             raise
+        finally:
+            self._in_transaction = False
+            self._checkpoint = None

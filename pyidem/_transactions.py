@@ -4,18 +4,17 @@ import logging
 from functools import partial
 from typing import TypeVar
 
-import psycopg
-
 from pyidem import _calls
 from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import Flow
-from pyidem._errors import WrongMode, sqlstate_of
-from pyidem._types import Reservation
+from pyidem._errors import NotCompleted, WrongMode, driver_error, sqlstate_of
 
 T = TypeVar("T")
 
-_MAX_TRIES = 5
+MAX_TRIES = 5
+"""How often what can be run again is run in all."""
+
 _SERIALIZATION_FAILURE = "40001"
 _CONNECTION_STATES = ("08", "57P")
 
@@ -51,24 +50,46 @@ def open_unit(source: Source) -> Flow[Unit]:
     return unit
 
 
-def reserved(source: Source, reserve: Call[Reservation], *, alone: bool) -> Flow[tuple[Unit, Reservation]]:
-    """Reserve, in a transaction that goes on or, `alone`, in one of its own; return the unit as well, still open.
+def entered(source: Source, call: Call[T], *, alone: bool) -> Flow[tuple[Unit, T]]:
+    """Make the first call, in a transaction that goes on or, `alone`, in one of its own; return the open unit too.
 
-    Nothing else has been done yet, and the token stays the same, so this can be tried again in a fresh transaction
-    after a serialization failure, and on another connection where one was lost before it acknowledged.
+    Nothing else has been done yet, and the call does no more if it is made twice (a reservation keeps its token), so it
+    can be tried again in a fresh transaction after a serialization failure, and on another connection where one was
+    lost before it acknowledged.
     """
-    for tries_left in reversed(range(_MAX_TRIES)):
+    for tries_left in reversed(range(MAX_TRIES)):
         unit = yield from open_unit(source)
         try:
-            return unit, (yield partial(unit.once if alone else unit.begin, reserve))
+            return unit, (yield partial(unit.once if alone else unit.begin, call))
         except BaseException as error:
             yield from undo(unit, error)
             yield unit.close
             lost = source.shared and _is_lost_connection(error)
-            if not tries_left or not (lost or sqlstate_of(error) == _SERIALIZATION_FAILURE):
+            if not tries_left or not (lost or is_serialization_failure(error)):
                 raise
-            _log.debug("reserve.repeated", extra={"idem_error": type(error).__name__})
+            _log.debug("entry.repeated", extra={"idem_error": type(error).__name__})
     raise AssertionError("the last try returns or raises")
+
+
+def repeatable_call(source: Source, call: Call[T]) -> Flow[T]:
+    """Make a call that does no more if it is made twice, in a transaction of its own."""
+    unit, answer = yield from entered(source, call, alone=True)
+    yield unit.close
+    return answer
+
+
+def require_intact(unit: Unit) -> None:
+    """Refuse to commit what is left where the application has rolled back, and with it what was done at entry."""
+    if not unit.intact():
+        raise NotCompleted(
+            "the transaction was rolled back inside the block",
+            hint="To go on after an error, contain the error in a savepoint.",
+        )
+
+
+def is_serialization_failure(error: BaseException) -> bool:
+    """Tell whether the transaction may succeed if all of it is run again."""
+    return sqlstate_of(error) == _SERIALIZATION_FAILURE
 
 
 def undo(unit: Unit, error: BaseException) -> Flow[None]:
@@ -89,6 +110,9 @@ def _refuse_inside(*, single_transaction: bool) -> None:
 
 def _is_lost_connection(error: BaseException) -> bool:
     """Tell whether the server or the network has ended the connection, before or after doing what was asked."""
-    if not isinstance(error, psycopg.OperationalError):
-        return False
-    return error.sqlstate is None or error.sqlstate.startswith(_CONNECTION_STATES)
+    if getattr(error, "connection_invalidated", False):
+        return True
+    state = sqlstate_of(error)
+    if state is not None:
+        return state.startswith(_CONNECTION_STATES)
+    return any(kind.__name__ == "OperationalError" for kind in type(driver_error(error)).__mro__)

@@ -5,11 +5,15 @@ any other are three different things, and stay so.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
+
+from pyidem._errors import NotCompleted, outcome_error
+
+V = TypeVar("V")
 
 _JSON_TYPE = ("content-type", "application/json")
 
@@ -19,7 +23,7 @@ Headers = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The answer of `idem.reserve` and `idem.lookup`: the composite type `idem.reservation`.
+    """The answer of `idem.reserve`, `idem.run` and `idem.lookup`: the composite type `idem.reservation`.
 
     Of an attempt that was not `started`, token, downstream_key, recovery_point and state are None.
     """
@@ -42,16 +46,63 @@ class Reservation:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Take the attributes known here; a newer database may send more."""
-        return cls(**{name: row[name] for name in _RESERVATION_FIELDS})
+        """Take a row of `RESERVATION_COLUMNS`, whatever the driver makes of UUIDs and bytes."""
+        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in _RESERVATION_FIELDS})
 
     @property
     def started(self) -> bool:
-        """Whether the caller owns the key now and is to do the work."""
+        """Whether the caller owned the key when this was answered."""
         return self.outcome == "started"
+
+    @property
+    def response(self) -> "Response":
+        """The stored answer.
+
+        Raises KeyReused, InProgress, OutcomeUnknown or KeyExpired where the outcome is one of those, and NotCompleted
+        where there is no answer yet.
+        """
+        error = outcome_error(self)
+        if error is not None:
+            raise error
+        if self.completed_at is None:
+            raise NotCompleted(f"there is no answer stored (outcome {self.outcome})")
+        return Response.from_reservation(self)
 
 
 _RESERVATION_FIELDS = tuple(field.name for field in fields(Reservation))
+_JSON_FIELDS = ("state", "headers")
+
+RESERVATION_COLUMNS = ", ".join(
+    f"{name}::text as {name}" if name in _JSON_FIELDS else name for name in _RESERVATION_FIELDS
+)
+"""What to select of `idem.reservation`: JSON as text, since drivers and applications differ in what they make of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One row of `idem.once_many`: what became of the message at this place of the batch, counted from 1."""
+
+    ordinal: int
+    key: str
+    outcome: str
+    """first, duplicate or in_progress."""
+
+    @property
+    def first(self) -> bool:
+        """Whether the caller is to handle the message now, in the transaction of the mark."""
+        return self.outcome == "first"
+
+
+@dataclass(frozen=True, slots=True)
+class Handled(Generic[V]):
+    """What a consumer has done with a message; acknowledge it either way.
+
+    `ran` is False for a duplicate. `value` is what the handler returned just now; it is not stored, so a duplicate has
+    none.
+    """
+
+    ran: bool
+    value: V | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +134,28 @@ class Response:
         return cls(reservation.status, tuple((name, value) for name, value in pairs), reservation.body)
 
 
+def decode_uuid(value: UUID | str) -> UUID:
+    """Return what a driver made of a UUID; some leave it as text."""
+    return UUID(value) if isinstance(value, str) else value
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _unless_null(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "token": _unless_null(decode_uuid),
+    "downstream_key": _unless_null(decode_uuid),
+    "state": _unless_null(json.loads),
+    "headers": _unless_null(json.loads),
+    "body": _unless_null(bytes),
+}
+
+
 def encode_json(value: Any) -> str:
     """Encode as compact JSON; NaN, infinities and lone surrogates, which no parser has to accept, are a ValueError."""
     try:
@@ -91,6 +164,11 @@ def encode_json(value: Any) -> str:
     except UnicodeEncodeError:
         raise ValueError("a lone surrogate cannot be encoded as UTF-8") from None
     return text
+
+
+def normalize_json(value: Any) -> Any:
+    """Return a value as it comes back from the database; ValueError or TypeError where it cannot be stored."""
+    return json.loads(encode_json(value))
 
 
 def _encode_body(body: Any) -> tuple[bytes | None, bool]:

@@ -12,19 +12,20 @@ The database decides everything; this only sends the calls, in as few round trip
 transactions and connections in order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from uuid import UUID, uuid4
 
-from pyidem import _calls, _flows, _transactions
+from pyidem import _calls, _flows, _messages, _transactions
 from pyidem._adapters import ASYNC_LENT, ASYNC_SOURCES, Source, adapt
 from pyidem._calls import Call
 from pyidem._drivers import AsyncBlock, run_async
 from pyidem._heartbeat import TaskHeartbeat
 from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._types import Headers, Reservation
+from pyidem._types import Handled, Headers, Mark, Reservation
 
 if TYPE_CHECKING:
     import psycopg
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 H = TypeVar("H")
 J = TypeVar("J")
+M = TypeVar("M")
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class AsyncAtomicOp(AtomicOperation[H]):
@@ -83,7 +86,7 @@ class AsyncIdem(Generic[H]):
     """Makes retries safe, in asyncio. One object per process.
 
     The source is a psycopg `AsyncConnection`, a psycopg_pool `AsyncConnectionPool`, or a SQLAlchemy `AsyncEngine` or
-    `async_sessionmaker` on the psycopg driver. `op.connection` (or `op.session`) is then what that source hands out.
+    `async_sessionmaker` on psycopg or asyncpg. `op.connection` (or `op.session`) is then what that source hands out.
 
     The end of a block is safe from cancellation: once it has begun, the answer is stored or everything is rolled back
     before CancelledError goes on its way, and no connection goes back to its pool in the middle of anything.
@@ -204,6 +207,56 @@ class AsyncIdem(Generic[H]):
             scope, key, reserve.params["token"], source, lease=lease, heartbeat=heartbeat
         )
         return AsyncBlock(_flows.leased(op, reserve))
+
+    async def run(
+        self,
+        scope: str,
+        key: str,
+        handler: str,
+        args: Any,
+        *,
+        fingerprint: bytes | None = None,
+        policy: str | None = None,
+        on: Any = None,
+    ) -> Reservation:
+        """Call `idem.run`: reserve, run a handler in the database and store its response: see `Idem.run`."""
+        call = _calls.run(scope, key, handler, args, fingerprint=fingerprint, policy=policy)
+        if on is None:
+            return await run_async(_transactions.repeatable_call(self._source, call))
+        return await self._call(call, on)
+
+    async def once(self, scope: str, message_id: str, *, policy: str | None = None, on: Any) -> bool:
+        """Mark a message as handled, in the transaction of `on`: see `Idem.once`."""
+        unit = adapt(on, ASYNC_LENT, "on=").join()
+        return await run_async(_messages.marked(unit, _calls.once(scope, message_id, policy=policy)))
+
+    async def once_many(self, scope: str, keys: Sequence[str], *, policy: str | None = None, on: Any) -> list[Mark]:
+        """Mark a batch of messages, in the transaction of `on`: see `Idem.once_many`."""
+        unit = adapt(on, ASYNC_LENT, "on=").join()
+        return await run_async(_messages.joined(unit, _calls.once_many(scope, keys, policy=policy)))
+
+    async def once_undo(self, scope: str, keys: Sequence[str], *, on: Any) -> int:
+        """Take back marks that this very transaction of `on` has made: see `Idem.once_undo`."""
+        return await run_async(_messages.joined(adapt(on, ASYNC_LENT, "on=").join(), _calls.once_undo(scope, keys)))
+
+    def consumer(
+        self, scope: str, *, key: Callable[[Any], str], policy: str | None = None
+    ) -> Callable[[Callable[[H, M], Awaitable[V]]], Callable[[M], Awaitable[Handled[V]]]]:
+        """Decorate an `async def handler(connection, message)`: see `Idem.consumer`."""
+
+        def decorate(handler: Callable[[H, M], Awaitable[V]]) -> Callable[[M], Awaitable[Handled[V]]]:
+            _messages.require_flavour(handler, asynchronous=True)
+
+            @wraps(handler)
+            async def handle(message: M) -> Handled[V]:
+                mark = _calls.once(scope, key(message), policy=policy)
+                return await _messages.handled_async(
+                    self._source, mark, lambda connection: handler(connection, message)
+                )
+
+            return handle
+
+        return decorate
 
     async def reserve(
         self,

@@ -12,19 +12,20 @@ The database decides everything; this only sends the calls, in as few round trip
 transactions and connections in order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from uuid import UUID, uuid4
 
-from pyidem import _calls, _flows, _transactions
+from pyidem import _calls, _flows, _messages, _transactions
 from pyidem._adapters import LENT, SOURCES, Source, adapt
 from pyidem._calls import Call
 from pyidem._drivers import Block, run
 from pyidem._heartbeat import ThreadHeartbeat
 from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._types import Headers, Reservation
+from pyidem._types import Handled, Headers, Mark, Reservation
 
 if TYPE_CHECKING:
     import psycopg
@@ -34,9 +35,12 @@ if TYPE_CHECKING:
 
     S = TypeVar("S", bound=Session)
 
+C = TypeVar("C")
 H = TypeVar("H")
 J = TypeVar("J")
+M = TypeVar("M")
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class AtomicOp(AtomicOperation[H]):
@@ -83,8 +87,9 @@ class LeasedOp(LeasedOperation[H]):
 class Idem(Generic[H]):
     """Makes retries safe. One object per process, as thread-safe as its source.
 
-    The source is a psycopg `Connection`, a psycopg_pool `ConnectionPool`, or a SQLAlchemy `Engine` or `sessionmaker` on
-    the psycopg driver. `op.connection` (or `op.session`) is then what that source hands out.
+    The source is a psycopg `Connection`, a psycopg_pool `ConnectionPool`, a SQLAlchemy `Engine` or `sessionmaker` on
+    psycopg, or a function that returns a DB-API connection: psycopg2's or the like, made anew and closed after use, or
+    Django's. `op.connection` (or `op.session`) is then what that source hands out.
 
     A single connection serves one thing at a time, and has no second one for a heartbeat.
 
@@ -101,6 +106,8 @@ class Idem(Generic[H]):
     def __init__(self: "Idem[sqlalchemy.Connection]", source: "sqlalchemy.Engine") -> None: ...
     @overload
     def __init__(self: "Idem[S]", source: "sessionmaker[S]") -> None: ...
+    @overload
+    def __init__(self: "Idem[C]", source: Callable[[], C]) -> None: ...
     def __init__(self, source: Any) -> None:
         self._source: Source = adapt(source, SOURCES, "Idem")
 
@@ -146,9 +153,9 @@ class Idem(Generic[H]):
         `fingerprint` is a digest of the request; the same key with another one is a mismatch, and `fields`, hashes of
         the request's parts by JSON pointer, let `op.mismatched` name what differs.
 
-        `on` joins the transaction of a psycopg connection, or of a SQLAlchemy connection or session, and then `commit`
-        says who ends it: True, the block, as its own; False, the caller, who must roll back if an exception leaves the
-        block.
+        `on` joins the transaction of a psycopg, Django or other DB-API connection, or of a SQLAlchemy connection or
+        session, and then `commit` says who ends it: True, the block, as its own; False, the caller, who must roll back
+        if an exception leaves the block.
 
         Raises KeyInvalid, NoSuchPolicy, LimitExceeded, WrongMode.
         """
@@ -230,6 +237,84 @@ class Idem(Generic[H]):
         source = _flows.require_shared(self._source if on is None else adapt(on, LENT, "on="), heartbeat)
         op: LeasedOp[Any] = LeasedOp(scope, key, reserve.params["token"], source, lease=lease, heartbeat=heartbeat)
         return Block(_flows.leased(op, reserve))
+
+    def run(
+        self,
+        scope: str,
+        key: str,
+        handler: str,
+        args: Any,
+        *,
+        fingerprint: bytes | None = None,
+        policy: str | None = None,
+        on: Any = None,
+    ) -> Reservation:
+        """Call `idem.run`: reserve, run a handler in the database and store its response, in one round trip.
+
+        `handler` names a function as in 'shop.pay(jsonb)', which takes `args` as jsonb and returns idem.response. Look
+        at `outcome`: "started" is that it ran now; `response` is the answer either way, or raises what fits. An error
+        of the handler rolls everything back and leaves the key free.
+        """
+        call = _calls.run(scope, key, handler, args, fingerprint=fingerprint, policy=policy)
+        if on is None:
+            return run(_transactions.repeatable_call(self._source, call))
+        return self._call(call, on)
+
+    def once(self, scope: str, message_id: str, *, policy: str | None = None, on: Any) -> bool:
+        """Mark a message as handled, in the transaction of `on`: True, handle it and commit; False, it is a duplicate.
+
+        The scope is the consumer, and each consumer has marks of its own. Mark and effect commit together, or neither
+        does; acknowledge the message after that. A duplicate is acknowledged at once.
+
+        Raises InProgress where another transaction is at it or its outcome is unknown: do not acknowledge, the message
+        must come again. KeyInvalid where the id is no usable one, WrongMode on a connection in autocommit mode outside
+        a transaction, where the mark would commit before the work.
+        """
+        unit = adapt(on, LENT, "on=").join()
+        return run(_messages.marked(unit, _calls.once(scope, message_id, policy=policy)))
+
+    def once_many(self, scope: str, keys: Sequence[str], *, policy: str | None = None, on: Any) -> list[Mark]:
+        """Mark a batch of messages, in the transaction of `on`: one Mark for each key, in their order.
+
+        Handle those that are `first`, skip the duplicates, and do not acknowledge those in progress. A key that comes
+        again in the batch is a duplicate there. Raises LimitExceeded for more keys than the policy's max_batch.
+        """
+        unit = adapt(on, LENT, "on=").join()
+        return run(_messages.joined(unit, _calls.once_many(scope, keys, policy=policy)))
+
+    def once_undo(self, scope: str, keys: Sequence[str], *, on: Any) -> int:
+        """Take back marks that this very transaction of `on` has made, as for the one message of a batch that failed.
+
+        Returns how many it had made. Undo the message's work as well: contain it in a savepoint.
+        """
+        return run(_messages.joined(adapt(on, LENT, "on=").join(), _calls.once_undo(scope, keys)))
+
+    def consumer(
+        self, scope: str, *, key: Callable[[Any], str], policy: str | None = None
+    ) -> Callable[[Callable[[H, M], V]], Callable[[M], Handled[V]]]:
+        """Decorate a handler(connection, message), which then takes the message alone and handles it once.
+
+        What it becomes opens a transaction of the source, marks the message, runs the handler there and commits. It
+        returns Handled(ran=True, value=what the handler returned), or Handled(ran=False) for a duplicate: acknowledge
+        either. Values are not stored, so a duplicate has none. An exception of the handler rolls back mark and work
+        together; after a serialization failure (40001) both run again, up to five times in all. Do not acknowledge
+        when an exception leaves it, InProgress among them.
+
+        The scope is the consumer. `key` takes the message's id, or better the id of the business event, from the
+        message: a copy that was published again has another message id. It must be a str, else KeyInvalid.
+        """
+
+        def decorate(handler: Callable[[H, M], V]) -> Callable[[M], Handled[V]]:
+            _messages.require_flavour(handler, asynchronous=False)
+
+            @wraps(handler)
+            def handle(message: M) -> Handled[V]:
+                mark = _calls.once(scope, key(message), policy=policy)
+                return _messages.handled(self._source, mark, lambda connection: handler(connection, message))
+
+            return handle
+
+        return decorate
 
     def reserve(
         self,

@@ -5,7 +5,10 @@ can be begun, used and ended. Either comes in a sync and an async flavour with t
 to `pyidem._drivers` alone.
 """
 
+import inspect
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -20,6 +23,9 @@ class Unit(Protocol):
 
     def inside(self) -> Any:
         """Tell whether a transaction was open already."""
+
+    def intact(self) -> bool:
+        """Tell whether the transaction that was begun is still open, not rolled back by the application. No I/O."""
 
     def begin(self, call: Call[Any] | None = None, *, read_committed: bool = False) -> Any:
         """Begin, and make a call: one round trip."""
@@ -57,14 +63,32 @@ class LentSource(Source, Protocol):
         """Return a unit in the transaction that is, or is about to be, the application's own."""
 
 
+def is_connection(value: Any) -> bool:
+    """Tell whether this has what the DB-API wants of a connection; an asynchronous one has it under the same names."""
+    methods = [getattr(value, name, None) for name in ("cursor", "commit", "rollback")]
+    return all(callable(method) and not inspect.iscoroutinefunction(method) for method in methods)
+
+
+def is_factory(value: Any) -> bool:
+    """Tell whether this is a function, whatever it may return."""
+    function = inspect.isroutine(value) or isinstance(value, partial)
+    return function and not inspect.iscoroutinefunction(value)
+
+
+_SHAPES: dict[str, Callable[[Any], bool]] = {
+    "a DB-API connection": is_connection,
+    "a function that returns a DB-API connection": is_factory,
+}
+
 _Table = tuple[tuple[str, str, str], ...]
-"""Module and name of a class, and the adapter for its instances."""
+"""Module and name of a class, or the name of a shape, and the adapter for what is one."""
 
 SOURCES: _Table = (
     ("psycopg", "Connection", "psycopg:ConnectionSource"),
     ("psycopg_pool", "ConnectionPool", "psycopg:PoolSource"),
     ("sqlalchemy", "Engine", "sqlalchemy:EngineSource"),
     ("sqlalchemy.orm", "sessionmaker", "sqlalchemy:SessionSource"),
+    ("", "a function that returns a DB-API connection", "dbapi:FactorySource"),
 )
 ASYNC_SOURCES: _Table = (
     ("psycopg", "AsyncConnection", "psycopg:AsyncConnectionSource"),
@@ -76,6 +100,7 @@ LENT: _Table = (
     ("psycopg", "Connection", "psycopg:ConnectionSource"),
     ("sqlalchemy", "Connection", "sqlalchemy:LentSource"),
     ("sqlalchemy.orm", "Session", "sqlalchemy:LentSource"),
+    ("", "a DB-API connection", "dbapi:LentSource"),
 )
 ASYNC_LENT: _Table = (
     ("psycopg", "AsyncConnection", "psycopg:AsyncConnectionSource"),
@@ -90,12 +115,16 @@ def adapt(value: Any, table: _Table, what: str) -> Any:
     Nothing is imported to find out: whoever has such an object has imported its class.
     """
     for module, name, adapter in table:
-        loaded = sys.modules.get(module)
-        if loaded is not None and isinstance(value, getattr(loaded, name)):
+        if _fits(value, module, name):
             file, _, class_name = adapter.partition(":")
             return getattr(import_module(f"{__name__}.{file}"), class_name)(value)
-    accepted = ", ".join(f"{module}.{name}" for module, name, _ in table)
-    given = type(value)
-    raise TypeError(
-        f"{what} takes one of {accepted}, with SQLAlchemy on psycopg; not {given.__module__}.{given.__qualname__}"
-    )
+    accepted = ", ".join(f"{module}.{name}".lstrip(".") for module, name, _ in table)
+    given = f"{type(value).__module__}.{type(value).__qualname__}"
+    raise TypeError(f"{what} takes one of {accepted}, with SQLAlchemy on psycopg or asyncpg; not {given}")
+
+
+def _fits(value: Any, module: str, name: str) -> bool:
+    if not module:
+        return _SHAPES[name](value)
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, getattr(loaded, name))

@@ -6,7 +6,7 @@ Cursors are made here and not by the connection, whose cursor and row factories 
 come in binary form, which DateStyle and IntervalStyle do not reach.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
@@ -49,6 +49,10 @@ class PsycopgUnit:
         """Tell whether the connection is in a transaction."""
         return in_transaction(self.handle)
 
+    def intact(self) -> bool:
+        """Return True: psycopg lets nobody else end the transaction."""
+        return True
+
     def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""
         if self._joined:
@@ -61,7 +65,7 @@ class PsycopgUnit:
 
     def call(self, call: Call[T]) -> T:
         """Make a call."""
-        return call.decode(_row(self._send(call).fetchone()))
+        return call.decode(self._send(call).fetchall())
 
     def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
@@ -79,7 +83,7 @@ class PsycopgUnit:
             cursor = self._send(call)
             self._commit()
         self._hand_back()
-        return call.decode(_row(cursor.fetchone()))
+        return call.decode(cursor.fetchall())
 
     def rollback(self) -> None:
         """Roll back, unless the connection is lost and the server has done so."""
@@ -163,6 +167,10 @@ class AsyncPsycopgUnit:
         """Tell whether the connection is in a transaction."""
         return in_transaction(self.handle)
 
+    def intact(self) -> bool:
+        """Return True: psycopg lets nobody else end the transaction."""
+        return True
+
     async def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""
         if self._joined:
@@ -176,7 +184,7 @@ class AsyncPsycopgUnit:
     async def call(self, call: Call[T]) -> T:
         """Make a call."""
         cursor = await self._send(call)
-        return call.decode(_row(await cursor.fetchone()))
+        return call.decode(await cursor.fetchall())
 
     async def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
@@ -194,7 +202,7 @@ class AsyncPsycopgUnit:
             cursor = await self._send(call)
             await self._commit()
         await self._hand_back()
-        return call.decode(_row(await cursor.fetchone()))
+        return call.decode(await cursor.fetchall())
 
     async def rollback(self) -> None:
         """Roll back, unless the connection is lost and the server has done so."""
@@ -351,13 +359,8 @@ def _first_error() -> Iterator[None]:
 
 
 def _read(call: Call[T] | None, cursor: psycopg.Cursor[dict[str, Any]]) -> T | None:
-    return None if call is None else call.decode(_row(cursor.fetchone()))
+    return None if call is None else call.decode(cursor.fetchall())
 
 
 async def _read_async(call: Call[T] | None, cursor: psycopg.AsyncCursor[dict[str, Any]]) -> T | None:
-    return None if call is None else call.decode(_row(await cursor.fetchone()))
-
-
-def _row(row: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    assert row is not None, "a function call returns a row"
-    return row
+    return None if call is None else call.decode(await cursor.fetchall())

@@ -1,8 +1,8 @@
-"""SQLAlchemy engines, connections and sessions on the psycopg driver.
+"""SQLAlchemy engines, connections and sessions on psycopg or asyncpg.
 
 SQLAlchemy begins and ends its own transaction, so that its state is right; pyidem's calls go to the driver's
-connection below it. The completion rides on SQLAlchemy's own commit: a listener for that event sends it together with
-COMMIT, after every flush and every hook of the application.
+connection below it. The completion rides on SQLAlchemy's own commit: a listener for that event sends it, on psycopg
+together with COMMIT, after every flush and every hook of the application.
 
 The asynchronous handles are in `sqlalchemy_async`, since importing those of SQLAlchemy needs greenlet.
 """
@@ -15,13 +15,14 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import PoolProxiedConnection
 
+from pyidem._adapters.asyncpg import AsyncpgLink
 from pyidem._adapters.psycopg import AsyncPsycopgUnit, PsycopgUnit, in_transaction
 from pyidem._calls import Call
-from pyidem._errors import BY_SQLSTATE, NotCompleted, WrongMode, sqlstate_of
+from pyidem._errors import BY_SQLSTATE, WrongMode, sqlstate_of
 
 T = TypeVar("T")
 
-DRIVERS = {"psycopg", "psycopg_async"}
+DRIVERS = {"psycopg", "psycopg_async", "asyncpg"}
 
 
 class SqlalchemyUnit:
@@ -43,6 +44,10 @@ class SqlalchemyUnit:
         """Tell whether SQLAlchemy was in a transaction before this unit came."""
         return self._inside
 
+    def intact(self) -> bool:
+        """Tell whether the application has not rolled back."""
+        return not self._rolled_back
+
     def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""
         link = self._attach(listen=True)
@@ -60,11 +65,6 @@ class SqlalchemyUnit:
             answer = None if call is None else self.call(call)
             self.handle.commit()
             return answer
-        if self._rolled_back and call is not None:
-            raise NotCompleted(
-                "the transaction was rolled back inside the block",
-                hint="To give an answer after an error, contain the error in a savepoint: begin_nested().",
-            )
         self._last_call, self._ending = call, True
         self.handle.commit()
         return self._answer  # type: ignore[no-any-return]
@@ -99,10 +99,8 @@ class SqlalchemyUnit:
         """Have SQLAlchemy begin its transaction, and return the unit on the driver's connection below it."""
         if self._link is None:
             connection = self._begun()
-            lent = connection.connection
             refuse_other_drivers(connection.dialect)
-            begun = in_transaction(lent.driver_connection)  # type: ignore[arg-type]
-            self._link = _link(lent, joined=self._joined or (begun and not self._inside))
+            self._link = _link(connection, joined=self._joined, inside=self._inside)
             if listen and not self._joined and not self._inside:
                 event.listen(connection, "commit", self._on_commit)
                 event.listen(connection, "rollback", self._on_rollback)
@@ -213,11 +211,19 @@ def refuse_other_drivers(dialect: Dialect) -> None:
     """Refuse an engine on a driver that pyidem has no adapter for."""
     if dialect.driver not in DRIVERS:
         raise TypeError(
-            f"pyidem works with SQLAlchemy on psycopg (postgresql+psycopg://), not on {dialect.name}+{dialect.driver}"
+            "pyidem works with SQLAlchemy on psycopg (postgresql+psycopg://) or asyncpg (postgresql+asyncpg://),"
+            f" not on {dialect.name}+{dialect.driver}"
         )
 
 
-def _link(lent: PoolProxiedConnection, *, joined: bool) -> PsycopgUnit | _GreenletLink:
+def _link(connection: Connection, *, joined: bool, inside: bool) -> PsycopgUnit | _GreenletLink | AsyncpgLink:
+    """Return what makes the calls, in SQLAlchemy's transaction on this connection."""
+    if connection.dialect.driver == "asyncpg":
+        return AsyncpgLink(connection, nested=inside and not joined)
+    lent = connection.connection
+    # a hook of the application's may have spoken when SQLAlchemy began
+    begun = in_transaction(lent.driver_connection)  # type: ignore[arg-type]
+    joined = joined or (begun and not inside)
     if isinstance(lent.driver_connection, psycopg.Connection):
         return PsycopgUnit(lent.driver_connection, joined=joined)
     return _GreenletLink(lent, joined=joined)

@@ -1,4 +1,4 @@
-"""SQLAlchemy's asynchronous engines, connections and sessions on the psycopg driver."""
+"""SQLAlchemy's asynchronous engines, connections and sessions on psycopg or asyncpg."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,6 +23,10 @@ class AsyncSqlalchemyUnit:
     async def inside(self) -> bool:
         """Tell whether SQLAlchemy was in a transaction before this unit came."""
         return self._unit.inside()
+
+    def intact(self) -> bool:
+        """Tell whether the application has not rolled back."""
+        return self._unit.intact()
 
     async def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""

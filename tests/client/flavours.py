@@ -1,25 +1,31 @@
 """Every way to call the client, behind one synchronous face, so that a promise is written down once and kept by all.
 
-A flavour is sync or async, on one of the four kinds of source.
+A flavour is sync or async, on one of the kinds of source.
 """
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
+import psycopg2
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import sessionmaker
 
 from pyidem import AsyncIdem, Idem
 
 SOURCES = ("connection", "pool", "engine", "sessionmaker")
-FLAVOURS = tuple(f"{flavour}-{source}" for flavour in ("sync", "async") for source in SOURCES)
+SYNC_SOURCES = (*SOURCES, "factory")
+ASYNC_SOURCES = (*SOURCES, "asyncpg_engine", "asyncpg_sessionmaker")
+FLAVOURS = (*(f"sync-{source}" for source in SYNC_SOURCES), *(f"async-{source}" for source in ASYNC_SOURCES))
+ON_PSYCOPG = tuple(f"{flavour}-{source}" for flavour in ("sync", "async") for source in SOURCES)
 
 
 class Loop:
@@ -86,6 +92,10 @@ class Client:
 
     def execute(self, handle: Any, statement: str) -> list[Any]:
         """Run a statement on what `op.connection` is, and return its rows."""
+        if self.source == "factory":
+            with handle.cursor() as standard:
+                standard.execute(statement)
+                return standard.fetchall() if standard.description else []
         driver = isinstance(handle, psycopg.Connection | psycopg.AsyncConnection)
         cursor = self.finish(handle.execute(statement if driver else text(statement)))
         if not (cursor.description if driver else cursor.returns_rows):
@@ -105,6 +115,8 @@ class Client:
                 return self.finish(getattr(self, f"_open_{'async_' * self.asynchronous}connection")())
             case Engine():
                 lent = self.origin.connect()
+            case partial():
+                lent = self.origin()
             case AsyncEngine():
                 lent = self.finish(_started(self.origin))
             case _:
@@ -143,6 +155,9 @@ class Client:
         self._cleanup.callback(engine.dispose)
         return engine
 
+    def _open_factory(self) -> partial[Any]:
+        return partial(psycopg2.connect, self.dsn)
+
     def _open_sessionmaker(self) -> sessionmaker[Any]:
         return sessionmaker(self._open_engine())
 
@@ -164,12 +179,33 @@ class Client:
         self._cleanup.callback(lambda: self.finish(engine.dispose()))
         return engine
 
+    async def _open_async_asyncpg_engine(self) -> AsyncEngine:
+        engine = create_async_engine(asyncpg_url(self.dsn), pool_size=self._pool_size, max_overflow=0)
+        self._cleanup.callback(lambda: self.finish(engine.dispose()))
+        return engine
+
+    async def _open_async_asyncpg_sessionmaker(self) -> async_sessionmaker[Any]:
+        return async_sessionmaker(await self._open_async_asyncpg_engine())
+
     async def _open_async_sessionmaker(self) -> async_sessionmaker[Any]:
         return async_sessionmaker(await self._open_async_engine())
 
 
 OpenClient = Callable[..., Client]
 """What the fixture `open_client` is."""
+
+
+def asyncpg_url(dsn: str) -> URL:
+    """Return SQLAlchemy's URL of a server for asyncpg."""
+    server = conninfo_to_dict(dsn)
+    return URL.create(
+        "postgresql+asyncpg",
+        str(server["user"]),
+        str(server.get("password", "")),
+        str(server["host"]),
+        int(server["port"]),
+        str(server["dbname"]),
+    )
 
 
 async def _made(make: Callable[[], Any]) -> Any:
