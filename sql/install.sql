@@ -21,6 +21,7 @@ begin;
 \ir tables/unfinished.sql
 \ir tables/secret.sql
 \ir tables/testing.sql
+\ir tables/object.sql
 
 -- private
 \ir private/caller.sql
@@ -66,6 +67,9 @@ begin;
 \ir private/retire_policy.sql
 \ir private/revive_policy.sql
 \ir private/grant_calls.sql
+\ir private/present_objects.sql
+\ir private/record_objects.sql
+\ir private/drift.sql
 
 -- core
 \ir core/downstream_key.sql

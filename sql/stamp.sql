@@ -6,3 +6,5 @@ create table if not exists idem_private.alembic_version (
 );
 
 insert into idem_private.alembic_version (version_num) values ('idem_0001');
+
+do $$ begin perform idem_private.record_objects(); end $$;

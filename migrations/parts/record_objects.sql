@@ -1,0 +1,1 @@
+do $$ begin perform idem_private.record_objects(); end $$;
