@@ -12,7 +12,7 @@ import pytest
 from psycopg.pq import Trace
 
 from pyidem import IdempotencyError, KeyInvalid, NotCompleted
-from tests.client.flavours import FLAVOURS, Client, OpenClient
+from tests.client.flavours import ON_PSYCOPG, Client, OpenClient
 
 Traced = Callable[[], AbstractContextManager["Wire"]]
 
@@ -45,9 +45,9 @@ class Wire:
         return [line for line in self._path.read_text().splitlines() if line.startswith(("F\t", "B\t"))]
 
 
-@pytest.fixture(params=FLAVOURS)
+@pytest.fixture(params=ON_PSYCOPG)
 def client(request: pytest.FixtureRequest, open_client: OpenClient) -> Client:
-    """Every flavour of the client, always on the same connection."""
+    """Every flavour of the client on psycopg, always on the same connection."""
     return open_client(request.param, pool_size=1)
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import Any, get_type_hints
 from uuid import uuid4
 
+import psycopg
 import pytest
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from sqlalchemy import create_engine
@@ -48,10 +49,10 @@ def refused() -> list[tuple[Any, Any]]:
     other = create_engine("sqlite://")
     pool = ConnectionPool("", open=False)
     async_pool = AsyncConnectionPool("", open=False)
-    both = ["postgresql://localhost/app", None, object(), 7, other, sessionmaker]
+    both = ["postgresql://localhost/app", None, object(), 7, other, sessionmaker, psycopg.AsyncConnection.connect]
     return [
         *((Idem, value) for value in [*both, async_engine, async_sessionmaker(async_engine), async_pool]),
-        *((AsyncIdem, value) for value in [*both, engine, sessionmaker(engine), pool]),
+        *((AsyncIdem, value) for value in [*both, engine, sessionmaker(engine), pool, psycopg.connect]),
     ]
 
 
@@ -67,13 +68,14 @@ def test_a_refusal_names_what_was_given_and_what_is_accepted() -> None:
         Idem("postgresql://localhost/app")  # type: ignore[call-overload]
     assert str(raised.value) == (
         "Idem takes one of psycopg.Connection, psycopg_pool.ConnectionPool, sqlalchemy.Engine, "
-        "sqlalchemy.orm.sessionmaker, with SQLAlchemy on psycopg; not builtins.str"
+        "sqlalchemy.orm.sessionmaker, a function that returns a DB-API connection, "
+        "with SQLAlchemy on psycopg or asyncpg; not builtins.str"
     )
 
 
 def test_an_engine_on_another_driver_is_refused_by_name() -> None:
-    with pytest.raises(TypeError, match=r"not on postgresql\+asyncpg"):
-        AsyncIdem(create_async_engine("postgresql+asyncpg://nobody@nowhere.invalid/"))
+    with pytest.raises(TypeError, match=r"not on postgresql\+psycopg2"):
+        Idem(create_engine("postgresql+psycopg2://nobody@nowhere.invalid/"))
 
 
 @pytest.mark.parametrize("name", ["sync-pool", "async-pool"])
@@ -91,10 +93,8 @@ def test_on_takes_a_connection_of_the_right_flavour_only(open_client: OpenClient
 
 
 def test_importing_the_client_needs_psycopg_alone() -> None:
-    script = (
-        "import sys, pyidem; "
-        "print(sorted({'sqlalchemy', 'psycopg_pool', 'alembic', 'greenlet', 'typer', 'rich'} & set(sys.modules)))"
-    )
+    others = {"sqlalchemy", "psycopg_pool", "alembic", "greenlet", "typer", "rich", "django", "asyncpg", "pytest"}
+    script = f"import sys, pyidem; print(sorted({others} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
 
