@@ -1,11 +1,7 @@
 """Pools smaller than the number of callers, and PgBouncer in transaction mode."""
 
-import os
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -18,7 +14,6 @@ from pyidem import Idem
 from pyidem._adapters.psycopg import PsycopgUnit
 from tests.client.flavours import FLAVOURS, OpenClient
 from tests.support.database import Database
-from tests.support.waiting import wait_until
 
 Count = Callable[[str], int]
 
@@ -115,42 +110,6 @@ def test_a_pool_that_is_exhausted_says_so_at_once_and_nothing_is_reserved(client
             pytest.fail("the block was entered")
         row = taken.execute("select outcome from idem.lookup(%s, 'k')", [scope]).fetchone()
     assert row == ("absent",)
-
-
-@pytest.fixture
-def pooler(client_db: Database, tmp_path: Path, unused_tcp_port: int) -> Iterator[str]:
-    """The connection string of a PgBouncer in transaction mode with two server connections."""
-    program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-    assert program is not None, "the fixture `installation` has checked that it is there"
-    (tmp_path / "pgbouncer.ini").write_text(
-        f"[databases]\napp = {client_db.dsn}\n"
-        "[pgbouncer]\nlisten_addr = 127.0.0.1\nunix_socket_dir =\nauth_type = any\n"
-        f"listen_port = {unused_tcp_port}\n"
-        "pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n"
-        "ignore_startup_parameters = extra_float_digits\n"
-    )
-    account: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        account = {"user": "nobody", "group": "nogroup", "extra_groups": []}
-    with (tmp_path / "pgbouncer.ini").open() as config, (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen([program, "/dev/stdin"], stdin=config, stdout=log, stderr=log, **account)
-    dsn = f"host=127.0.0.1 port={unused_tcp_port} dbname=app user=anybody"
-    try:
-        wait_until(lambda: process.poll() is not None or can_connect(dsn), "pgbouncer to listen")
-        assert process.poll() is None, (tmp_path / "log").read_text()
-        yield dsn
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def can_connect(dsn: str) -> bool:
-    """Tell whether somebody answers there."""
-    try:
-        psycopg.connect(dsn).close()
-    except psycopg.OperationalError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("operation", [atomic, leased])
