@@ -15,6 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 
 from pyidem import AsyncIdem
+from tests.client.flavours import asyncpg_url
 from tests.support.database import Database
 
 STOP_AT_COMMIT = 4711
@@ -27,7 +28,7 @@ def holder(client_db: Database) -> psycopg.Connection:
     return client_db.connect(autocommit=True)
 
 
-@pytest.fixture(params=["pool", "sessionmaker"])
+@pytest.fixture(params=["pool", "sessionmaker", "asyncpg"])
 async def idem(request: pytest.FixtureRequest, client_db: Database) -> AsyncIterator[AsyncIdem[Any]]:
     """A client whose source has one connection, so that a spoilt one is noticed."""
     async with AsyncExitStack() as cleanup:
@@ -37,13 +38,10 @@ async def idem(request: pytest.FixtureRequest, client_db: Database) -> AsyncIter
             )
             yield AsyncIdem(pool)
         else:
-            engine = create_async_engine(
-                "postgresql+psycopg://",
-                connect_args=conninfo_to_dict(client_db.dsn),
-                pool_size=1,
-                max_overflow=0,
-                pool_timeout=10,
-            )
+            driver: dict[str, Any] = {"url": "postgresql+psycopg://", "connect_args": conninfo_to_dict(client_db.dsn)}
+            if request.param == "asyncpg":
+                driver = {"url": asyncpg_url(client_db.dsn)}
+            engine = create_async_engine(**driver, pool_size=1, max_overflow=0, pool_timeout=10)
             cleanup.push_async_callback(engine.dispose)
             yield AsyncIdem(async_sessionmaker(engine))
 
@@ -101,12 +99,12 @@ async def test_cancelled_while_the_completion_commits_the_answer_is_stored(
     with holder.transaction():
         holder.execute("select pg_advisory_xact_lock(%s)", [STOP_AT_COMMIT])
         task = asyncio.create_task(buy(idem, scope))
-        await waiting(observer, "commit")
+        await waiting(observer, "commit%")
         for _ in range(cancellations):
             task.cancel()
             await asyncio.sleep(0)
         await cancelling_takes_effect(client_db, observer)
-        await waiting(observer, "commit")
+        await waiting(observer, "commit%")
         assert task.done() is (cancellations > 1)
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -196,13 +194,62 @@ async def test_cancelled_while_the_leased_answer_commits_it_is_stored(
     with holder.transaction():
         holder.execute("select pg_advisory_xact_lock(%s)", [STOP_AT_COMMIT])
         task = asyncio.create_task(work())
-        await waiting(observer, "commit")
+        await waiting(observer, "commit%")
         task.cancel()
         await cancelling_takes_effect(client_db, observer)
-        await waiting(observer, "commit")
+        await waiting(observer, "commit%")
         assert not task.done()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (await idem.lookup(scope, "k")).outcome == "completed"
     assert orders(scope) == 1
     assert await usable(idem)
+
+
+async def test_cancelled_while_a_handler_runs_the_message_is_not_marked(
+    idem: AsyncIdem[Any], scope: str, observer: psycopg.Connection, holder: psycopg.Connection, orders: Count
+) -> None:
+    @idem.consumer(scope, key=str)
+    async def handle(connection: Any, _: str) -> None:
+        await execute(connection, f"insert into orders (name) values ('{scope}')")
+        await execute(connection, f"select pg_advisory_xact_lock({STOP_AT_COMMIT})")
+
+    with holder.transaction():
+        holder.execute("select pg_advisory_xact_lock(%s)", [STOP_AT_COMMIT])
+        task = asyncio.create_task(handle("m1"))
+        await waiting(observer, "select pg_advisory%")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert await usable(idem)
+    assert orders(scope) == 0
+    assert (await handle("m1")).ran
+    assert orders(scope) == 1
+
+
+async def test_cancelled_while_the_message_commits_it_is_marked_and_handled(
+    idem: AsyncIdem[Any],
+    scope: str,
+    observer: psycopg.Connection,
+    holder: psycopg.Connection,
+    orders: Count,
+    *,
+    client_db: Database,
+) -> None:
+    @idem.consumer(scope, key=str)
+    async def handle(connection: Any, _: str) -> None:
+        await execute(connection, f"insert into orders (name) values ('{scope}')")
+
+    with holder.transaction():
+        holder.execute("select pg_advisory_xact_lock(%s)", [STOP_AT_COMMIT])
+        task = asyncio.create_task(handle("m1"))
+        await waiting(observer, "commit%")
+        task.cancel()
+        await cancelling_takes_effect(client_db, observer)
+        await waiting(observer, "commit%")
+        assert not task.done()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await usable(idem)
+    assert not (await handle("m1")).ran
+    assert orders(scope) == 1
