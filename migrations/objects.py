@@ -42,6 +42,10 @@ class Object:
             and self.defaults <= later.defaults
         )
 
+    def is_same_as(self, other: "Object | None") -> bool:
+        """Tell whether the other's statement is the same, but for white space around it."""
+        return other is not None and self.text.strip() == other.text.strip()
+
 
 def objects(text: str) -> list[Object]:
     """Return the objects that a file makes, in its order. Indexes go with their tables and are not among them."""

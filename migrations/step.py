@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from migrations.objects import Object, is_repeatable, objects
@@ -49,7 +50,7 @@ def step(old: Tree, new: Tree, by_hand: str) -> str:
             *(one.drop for one in reversed(dropped.values())),
             *(section(name, text) for name, text in added.items()),
             f"{BY_HAND}{by_hand}{END}",
-            *(section(name, text) for name, text in changed.items()),
+            *(section(name, _without(_kept_triggers(text, old, dropped), text)) for name, text in changed.items()),
             "\n" if gone else "",
             *reversed(gone),
             "\n" + part("give_grants") if keeps_grants else "",
@@ -91,7 +92,8 @@ def _dropped(old: Tree, new: Tree) -> dict[tuple[str, str], Object]:
         if one.identity not in after:
             return False
         name_after, later = after[one.identity]
-        return (name == name_after and old[name] == new[name]) or one.can_become(later)
+        unchanged = name == name_after and old[name] == new[name]
+        return unchanged or one.can_become(later) or (one.kind == "trigger" and later.is_same_as(one))
 
     going = {one.identity for name, one in before if not stays(name, one)}
     while more := {
@@ -101,6 +103,22 @@ def _dropped(old: Tree, new: Tree) -> dict[tuple[str, str], Object]:
     }:
         going |= more
     return {one.identity: one for _, one in before if one.identity in going}
+
+
+def _kept_triggers(text: str, old: Tree, dropped: Iterable[tuple[str, str]]) -> list[Object]:
+    """Return the triggers of a changed file that stay as they are: making them again would lock their table."""
+    before = {one.identity: one for text_before in old.values() for one in objects(text_before)}
+    return [
+        one
+        for one in objects(text)
+        if one.kind == "trigger" and one.identity not in dropped and one.is_same_as(before.get(one.identity))
+    ]
+
+
+def _without(left_out: list[Object], text: str) -> str:
+    for one in left_out:
+        text = text.replace(f"{one.text};", "")
+    return text
 
 
 def _mentions(one: Object, identities: set[tuple[str, str]]) -> bool:

@@ -11,7 +11,7 @@ relations as (
 ),
 
 objects as (
-    select 'schema' as kind, s.nspname as name, s.nspowner as owner, s.nspacl as acl, null as definition,
+    select 'schema' as kind, s.nspname::text as name, s.nspowner as owner, s.nspacl as acl, null as definition,
         obj_description(s.oid, 'pg_namespace') as comment
     from schemas as s
 
@@ -25,7 +25,9 @@ objects as (
     from relations as r
 
     union all
-    select 'column', format('%s %s %s', r.name, a.attnum, a.attname), null, a.attacl,
+    select 'column',
+        -- the place among the columns that are there: a dropped one leaves a gap in attnum
+        format('%s %s %s', r.name, row_number() over (partition by r.oid order by a.attnum), a.attname), null, a.attacl,
         format(
             '%s, not null %s, default %s, identity %s, generated %s, collation %s, storage %s, compression %s',
             format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attidentity,

@@ -36,6 +36,14 @@ def shipped_rows(database: Database) -> list[str]:
         ]
 
 
+def recorded_objects(database: Database) -> list[tuple[str, ...]]:
+    """What the installation has recorded of its objects."""
+    with psycopg.connect(database.dsn) as connection:
+        return connection.execute(
+            "select kind, name, part_of, definition::text from idem_private.object order by kind, name"
+        ).fetchall()
+
+
 def run_sql(database: Database, text: str, tmp_path: Path, *, user: str | None = None) -> None:
     """Run SQL text with psql."""
     file = tmp_path / "script.sql"

@@ -7,8 +7,9 @@ import psycopg
 import pytest
 
 from migrations import freeze
+from migrations.objects import is_repeatable
 from pyidem import migrate
-from tests.migrations.support import catalog, owner_dsn, run_sql, shipped_rows
+from tests.migrations.support import catalog, owner_dsn, recorded_objects, run_sql, shipped_rows
 from tests.support.database import Database
 
 
@@ -73,6 +74,18 @@ def test_every_way_makes_the_catalog_of_psql(
 
     assert catalog(empty_db) == catalog(db)
     assert shipped_rows(empty_db) == shipped_rows(db)
+    assert recorded_objects(empty_db) == recorded_objects(db)
+
+
+def test_the_files_of_functions_and_views_are_whole_and_can_run_again(db: Database) -> None:
+    before = catalog(db)
+    files = [text for text in freeze.tree().values() if is_repeatable(text) and "create constraint trigger" not in text]
+    with psycopg.connect(owner_dsn(db)) as connection:
+        for text in files:
+            connection.execute(text.encode())
+
+    assert len(files) > 50
+    assert catalog(db) == before
 
 
 def test_the_snapshot_sees_every_kind_of_change(db: Database) -> None:

@@ -100,6 +100,7 @@ create table idem_private.reservation (
     token uuid not null,
     attempt int not null,
     leased boolean not null,
+    put_off boolean not null default false,
     lease interval,
     lease_until timestamptz,
     recovery_point text,
@@ -127,6 +128,8 @@ comment on column idem_private.reservation.owner_xid is
 'Transaction that took the row by reserve or takeover; null where a claim took it.';
 comment on column idem_private.reservation.token is 'Proof of ownership; every later call is compare-and-set on it.';
 comment on column idem_private.reservation.leased is 'Mode: false is atomic.';
+comment on column idem_private.reservation.put_off is
+'The check at commit came too early, within reserve, and will come again.';
 comment on column idem_private.reservation.lease is 'Length of the lease as reserved, for renewals that name none.';
 comment on column idem_private.reservation.lease_until is
 'Presumed alive until then; set back when the owner gives up. Null in atomic mode.';
@@ -819,21 +822,34 @@ revoke all on function idem_private.note_leased(text, text, boolean) from public
 -- Runs at commit (and at PREPARE TRANSACTION) for every row that a reserve inserted or took over, and reads the row as
 -- it is then: a completion inside a savepoint that was rolled back does not count. A row that is gone, or that has
 -- another token by now, is somebody else's event.
+--
+-- Where the session has said SET CONSTRAINTS ALL IMMEDIATE it runs within reserve, too early. A row as young as the
+-- client's own statement may be such a one: it is put off, once, by writing it again with the check deferred. That costs
+-- nothing where it is not needed, as SET CONSTRAINTS in every reserve would. Where the transaction ends with that very
+-- statement, the second check follows at once.
 create or replace function idem_private.require_completion() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
 begin
-    if exists (
-        select from idem_private.reservation as r
-        where r.scope = new.scope and r.key = new.key and r.token = new.token
-            and r.completed_at is null and not r.leased
-    ) then
-        raise exception using
-            errcode = 'IK005',
-            message = 'an atomic reservation was not completed in its transaction, which is rolled back',
-            detail = jsonb_build_object('code', 'not_completed', 'scope', new.scope, 'key', new.key)::text,
-            hint = 'Call idem.complete before COMMIT, or roll back to free the key.';
+    perform from idem_private.reservation as r
+    where r.scope = new.scope and r.key = new.key and r.token = new.token
+        and r.completed_at is null and not r.leased;
+    if not found then
+        return null;
     end if;
-    return null;
+
+    if new.owned_at >= statement_timestamp() and not new.put_off then
+        set constraints idem_private.reservation_completed deferred;
+        update idem_private.reservation as r
+        set token = r.token, put_off = true
+        where r.scope = new.scope and r.key = new.key;
+        return null;
+    end if;
+    raise exception using
+        errcode = 'IK005',
+        message = 'an atomic reservation was not completed in its transaction, which is rolled back',
+        detail = jsonb_build_object('code', 'not_completed', 'scope', new.scope, 'key', new.key)::text,
+        hint = 'Call idem.complete before COMMIT, or roll back to free the key.';
 end
 $$;
 
@@ -928,6 +944,7 @@ begin
         token = take_over.token,
         attempt = r.attempt + 1,
         leased = take_over.leased,
+        put_off = false,
         lease = take_over.lease,
         lease_until = idem_private.clock() + take_over.lease,
         state = coalesce(r.state, take_over.state),
@@ -977,6 +994,7 @@ begin
         token = replace_expired.token,
         attempt = 1,
         leased = replace_expired.leased,
+        put_off = false,
         lease = replace_expired.lease,
         lease_until = at + replace_expired.lease,
         recovery_point = null,
@@ -1105,7 +1123,6 @@ begin
             found_row := idem_private.renew_lease(found_row, reserve_existing.lease);
         end if;
     elsif found_row.completed_at is null then
-        set constraints idem_private.reservation_completed deferred;
         found_row := idem_private.take_over(
             found_row,
             reserve_existing.leased,
@@ -1114,7 +1131,6 @@ begin
             reserve_existing.token
         );
     else
-        set constraints idem_private.reservation_completed deferred;
         found_row := idem_private.replace_expired(
             found_row,
             reserve_existing.fingerprint,
@@ -1727,6 +1743,8 @@ declare
     leased constant boolean := coalesce(reserve.mode, 'atomic') = 'leased';
     at timestamptz;
     look record;
+    settings record;
+    secret bytea;
     answer idem.reservation;
 begin
     if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null
@@ -1739,35 +1757,35 @@ begin
             perform idem_private.begin_leased();
         end if;
     end if;
+    select
+        p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern
+    into settings
+    from idem_private.policy as p
+    where p.name = coalesce(reserve.policy, 'default') collate "C";
 
     for round in 1..max_rounds loop
         select
-            p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern,
-            s.value as secret,
-            r.token as taken, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
+            r.token, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
             r.status, r.headers, r.body
         into look
-        from idem_private.policy as p
-        inner join idem_private.secret as s on s.singleton
-        left join idem_private.reservation as r
-            on r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
-        where p.name = coalesce(reserve.policy, 'default') collate "C";
+        from idem_private.reservation as r
+        where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
         at := idem_private.clock();
 
-        if look.taken is not null then
+        if look.token is not null and settings.name is not null then
             -- The quick yes for a replay; idem_private.judge knows every rule.
-            if look.completed_at is not null and look.policy = look.name
+            if look.completed_at is not null and look.policy = settings.name
                 and look.fingerprint is not distinct from reserve.fingerprint
-                and at < idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention) then
+                and at < idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention) then
                 return row(
                     'replay', null, look.attempt, null, null, null, look.status, look.headers, look.body, null, null,
                     look.created_at, null, look.completed_at,
-                    idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention)
+                    idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention)
                 )::idem.reservation;
             end if;
             answer := idem_private.reserve_existing(
-                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, look.name, look.ttl,
-                leased, reserve.lease, look.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
+                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, settings.ttl,
+                leased, reserve.lease, settings.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
             );
             if answer.outcome is not null then
                 return answer;
@@ -1776,12 +1794,12 @@ begin
         end if;
 
         if idem_private.key_fits(
-            reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
+            reserve.scope, reserve.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
         ) is not true then
             perform idem_private.check_call(reserve.scope, reserve.key, reserve.policy);
         end if;
         if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
-            return idem_private.busy(look.retry_after);
+            return idem_private.busy(settings.retry_after);
         end if;
         perform from idem_private.reservation as r
         where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
@@ -1789,18 +1807,16 @@ begin
             continue;
         end if;
 
-        reserve.token := coalesce(reserve.token, gen_random_uuid());
         if leased then
-            reserve.lease := coalesce(reserve.lease, look.lease);
-        else
-            -- The session may have said SET CONSTRAINTS ALL IMMEDIATE, under which the insert itself would be refused.
-            set constraints idem_private.reservation_completed deferred;
+            reserve.lease := coalesce(reserve.lease, settings.lease);
         end if;
+        reserve.token := coalesce(reserve.token, gen_random_uuid());
+        select s.value into strict secret from idem_private.secret as s;
         insert into idem_private.reservation (
             scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
             leased, lease, lease_until, state
         ) values (
-            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, look.name, at, at + look.ttl,
+            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, at, at + settings.ttl,
             clock_timestamp(), pg_current_xact_id(), reserve.token, 1, leased, reserve.lease, at + reserve.lease,
             reserve.state
         )
@@ -1810,15 +1826,14 @@ begin
                 perform idem_private.note_leased(reserve.scope, reserve.key, false);
             end if;
             return row(
-                'started', reserve.token, 1,
-                idem_private.derive_key(look.secret, reserve.scope, reserve.key, ''),
-                null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + look.ttl
+                'started', reserve.token, 1, idem_private.derive_key(secret, reserve.scope, reserve.key, ''),
+                null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + settings.ttl
             )::idem.reservation;
         end if;
     end loop;
 
     -- A row came and went at every look. Whoever made it is at work.
-    return idem_private.busy(look.retry_after);
+    return idem_private.busy(settings.retry_after);
 end
 $$;
 
@@ -2259,47 +2274,47 @@ comment on function idem.run(text, text, bytea, regprocedure, jsonb, text) is
 revoke all on function idem.run(text, text, bytea, regprocedure, jsonb, text) from public;
 
 -- sql/core/once.sql
--- A mark is a finished row without an owner: its token is the nil UUID, which no attempt may use.
+-- A mark is a finished row without an owner: its token is the nil UUID, which no attempt may use. Nearly every message
+-- is a new one, so the lock is tried first and one look, under it, is enough; without the lock it finds duplicates still.
 create or replace function idem.once(scope text, key text, policy text default 'messages') returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     at constant timestamptz := idem_private.clock();
+    settings record;
     look record;
+    locked boolean;
 begin
     select
-        p.name, p.ttl, p.min_retention, p.tombstone, p.key_min_length, p.key_max_length, p.key_pattern,
-        r.token as taken, r.policy, r.expires_at, r.completed_at
-    into look
+        p.name, p.ttl, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern
+    into settings
     from idem_private.policy as p
-    left join idem_private.reservation as r on r.scope = once.scope collate "C" and r.key = once.key collate "C"
     where p.name = coalesce(once.policy, 'messages') collate "C";
-
-    if look.taken is not null then
-        -- The quick yes for a redelivery.
-        if look.completed_at is not null and look.policy = look.name
-            and at < idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention) then
-            return 'duplicate';
-        end if;
-        return idem_private.mark_existing(once.scope, once.key, look.name, look.ttl);
-    end if;
     if idem_private.key_fits(
-        once.scope, once.key, look.key_min_length, look.key_max_length, look.key_pattern
+        once.scope, once.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
     ) is not true then
         perform idem_private.check_call(once.scope, once.key, coalesce(once.policy, 'messages'));
     end if;
-    if not pg_try_advisory_xact_lock(idem_private.lock_id(once.scope, once.key)) then
-        return 'in_progress';
-    end if;
-    perform from idem_private.reservation as r
+
+    locked := pg_try_advisory_xact_lock(idem_private.lock_id(once.scope, once.key));
+    select r.policy, r.expires_at, r.completed_at into look
+    from idem_private.reservation as r
     where r.scope = once.scope collate "C" and r.key = once.key collate "C";
     if found then
-        return idem_private.mark_existing(once.scope, once.key, look.name, look.ttl);
+        -- The quick yes for a redelivery.
+        if look.completed_at is not null and look.policy = settings.name
+            and at < idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention) then
+            return 'duplicate';
+        end if;
+        return idem_private.mark_existing(once.scope, once.key, settings.name, settings.ttl);
+    elsif not locked then
+        return 'in_progress';
     end if;
+
     insert into idem_private.reservation (
         scope, key, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased, completed_at
     ) values (
-        once.scope, once.key, look.name, at, at + look.ttl, clock_timestamp(), pg_current_xact_id(),
+        once.scope, once.key, settings.name, at, at + settings.ttl, clock_timestamp(), pg_current_xact_id(),
         '00000000-0000-0000-0000-000000000000', 1, false, at
     )
     on conflict do nothing;
