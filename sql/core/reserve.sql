@@ -25,6 +25,8 @@ declare
     leased constant boolean := coalesce(reserve.mode, 'atomic') = 'leased';
     at timestamptz;
     look record;
+    settings record;
+    secret bytea;
     answer idem.reservation;
 begin
     if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null
@@ -37,35 +39,35 @@ begin
             perform idem_private.begin_leased();
         end if;
     end if;
+    select
+        p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern
+    into settings
+    from idem_private.policy as p
+    where p.name = coalesce(reserve.policy, 'default') collate "C";
 
     for round in 1..max_rounds loop
         select
-            p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern,
-            s.value as secret,
-            r.token as taken, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
+            r.token, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
             r.status, r.headers, r.body
         into look
-        from idem_private.policy as p
-        inner join idem_private.secret as s on s.singleton
-        left join idem_private.reservation as r
-            on r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C"
-        where p.name = coalesce(reserve.policy, 'default') collate "C";
+        from idem_private.reservation as r
+        where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
         at := idem_private.clock();
 
-        if look.taken is not null then
+        if look.token is not null and settings.name is not null then
             -- The quick yes for a replay; idem_private.judge knows every rule.
-            if look.completed_at is not null and look.policy = look.name
+            if look.completed_at is not null and look.policy = settings.name
                 and look.fingerprint is not distinct from reserve.fingerprint
-                and at < idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention) then
+                and at < idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention) then
                 return row(
                     'replay', null, look.attempt, null, null, null, look.status, look.headers, look.body, null, null,
                     look.created_at, null, look.completed_at,
-                    idem_private.real_expiry(look.expires_at, look.completed_at, look.min_retention)
+                    idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention)
                 )::idem.reservation;
             end if;
             answer := idem_private.reserve_existing(
-                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, look.name, look.ttl,
-                leased, reserve.lease, look.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
+                reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, settings.ttl,
+                leased, reserve.lease, settings.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
             );
             if answer.outcome is not null then
                 return answer;
@@ -74,12 +76,12 @@ begin
         end if;
 
         if idem_private.key_fits(
-            reserve.scope, reserve.key, look.key_min_length, look.key_max_length, look.key_pattern
+            reserve.scope, reserve.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
         ) is not true then
             perform idem_private.check_call(reserve.scope, reserve.key, reserve.policy);
         end if;
         if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
-            return idem_private.busy(look.retry_after);
+            return idem_private.busy(settings.retry_after);
         end if;
         perform from idem_private.reservation as r
         where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
@@ -87,18 +89,16 @@ begin
             continue;
         end if;
 
-        reserve.token := coalesce(reserve.token, gen_random_uuid());
         if leased then
-            reserve.lease := coalesce(reserve.lease, look.lease);
-        else
-            -- The session may have said SET CONSTRAINTS ALL IMMEDIATE, under which the insert itself would be refused.
-            set constraints idem_private.reservation_completed deferred;
+            reserve.lease := coalesce(reserve.lease, settings.lease);
         end if;
+        reserve.token := coalesce(reserve.token, gen_random_uuid());
+        select s.value into strict secret from idem_private.secret as s;
         insert into idem_private.reservation (
             scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
             leased, lease, lease_until, state
         ) values (
-            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, look.name, at, at + look.ttl,
+            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, at, at + settings.ttl,
             clock_timestamp(), pg_current_xact_id(), reserve.token, 1, leased, reserve.lease, at + reserve.lease,
             reserve.state
         )
@@ -108,15 +108,14 @@ begin
                 perform idem_private.note_leased(reserve.scope, reserve.key, false);
             end if;
             return row(
-                'started', reserve.token, 1,
-                idem_private.derive_key(look.secret, reserve.scope, reserve.key, ''),
-                null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + look.ttl
+                'started', reserve.token, 1, idem_private.derive_key(secret, reserve.scope, reserve.key, ''),
+                null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + settings.ttl
             )::idem.reservation;
         end if;
     end loop;
 
     -- A row came and went at every look. Whoever made it is at work.
-    return idem_private.busy(look.retry_after);
+    return idem_private.busy(settings.retry_after);
 end
 $$;
 

@@ -29,6 +29,7 @@ begin
         token = replace_expired.token,
         attempt = 1,
         leased = replace_expired.leased,
+        put_off = false,
         lease = replace_expired.lease,
         lease_until = at + replace_expired.lease,
         recovery_point = null,

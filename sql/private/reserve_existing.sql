@@ -79,7 +79,6 @@ begin
             found_row := idem_private.renew_lease(found_row, reserve_existing.lease);
         end if;
     elsif found_row.completed_at is null then
-        set constraints idem_private.reservation_completed deferred;
         found_row := idem_private.take_over(
             found_row,
             reserve_existing.leased,
@@ -88,7 +87,6 @@ begin
             reserve_existing.token
         );
     else
-        set constraints idem_private.reservation_completed deferred;
         found_row := idem_private.replace_expired(
             found_row,
             reserve_existing.fingerprint,

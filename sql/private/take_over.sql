@@ -14,6 +14,7 @@ begin
         token = take_over.token,
         attempt = r.attempt + 1,
         leased = take_over.leased,
+        put_off = false,
         lease = take_over.lease,
         lease_until = idem_private.clock() + take_over.lease,
         state = coalesce(r.state, take_over.state),

@@ -15,6 +15,7 @@ create table idem_private.reservation (
     token uuid not null,
     attempt int not null,
     leased boolean not null,
+    put_off boolean not null default false,
     lease interval,
     lease_until timestamptz,
     recovery_point text,
@@ -42,6 +43,8 @@ comment on column idem_private.reservation.owner_xid is
 'Transaction that took the row by reserve or takeover; null where a claim took it.';
 comment on column idem_private.reservation.token is 'Proof of ownership; every later call is compare-and-set on it.';
 comment on column idem_private.reservation.leased is 'Mode: false is atomic.';
+comment on column idem_private.reservation.put_off is
+'The check at commit came too early, within reserve, and will come again.';
 comment on column idem_private.reservation.lease is 'Length of the lease as reserved, for renewals that name none.';
 comment on column idem_private.reservation.lease_until is
 'Presumed alive until then; set back when the owner gives up. Null in atomic mode.';

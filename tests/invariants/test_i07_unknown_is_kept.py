@@ -171,3 +171,23 @@ def test_i7_the_list_of_unfinished_keys_follows_them(testing_db: Database) -> No
         fourth = reserve(connection, "k")
         assert (fourth.attempt, listed()) == (2, [])
         complete(connection, "k", fourth.token)
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        ("outcome from idem.reserve('shop', 'k', policy => 'long')", "started"),
+        ("idem.once('shop', 'k', 'long')", "first"),
+        ("outcome from idem.once_many('shop', '{k}', 'long')", "first"),
+    ],
+    ids=["reserve", "once", "once_many"],
+)
+def test_i8_a_key_expires_by_its_own_policy_whoever_asks(testing_db: Database, call: str, answer: str) -> None:
+    connection = testing_db.connect(autocommit=True)
+    set_policy(connection, "short", ttl=timedelta(hours=2), min_retention=timedelta(hours=1))
+    set_policy(connection, "long", ttl=timedelta(hours=2), min_retention=timedelta(days=30))
+    with connection.transaction():
+        complete(connection, "k", reserve(connection, "k", policy="short").token)
+    advance_clock(connection, timedelta(hours=3))
+    with connection.transaction(force_rollback=True):
+        assert connection.execute(f"select {call}".encode()).fetchone() == (answer,)
