@@ -18,9 +18,6 @@ from tests.support.database import OWNER, ROOT, TEMPLATE, Database, new_database
 from tests.support.server import Server, find_server, missing_parts
 from tests.support.waiting import Background
 
-SQL_VARIABLE = "PYIDEM_TEST_SQL"
-"""The environment variable that names another directory to install pyidem from than sql/ (see tests/mutants)."""
-
 SETTINGS = {
     # the data is thrown away
     "fsync": "off",
@@ -64,10 +61,17 @@ def server(installation: Server) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def template(server: Cluster) -> Iterator[str]:
+def sources(request: pytest.FixtureRequest) -> Path:
+    """The directory that pyidem is installed from: sql/, or what tests/mutants has made of it."""
+    directory: Path = getattr(request, "param", ROOT / "sql")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def template(server: Cluster, sources: Path) -> Iterator[str]:
     """The name of a template database in which OWNER has installed pyidem, as a reader of the README does."""
     with new_database(server, TEMPLATE, as_template=True) as database:
-        database.psql(Path(os.environ.get(SQL_VARIABLE, ROOT / "sql")) / "install.sql", user=OWNER)
+        database.psql(sources / "install.sql", user=OWNER)
         yield database.name
 
 

@@ -30,7 +30,7 @@ def test_isolation(spec: Path, installation: Server, testing_db: Database, tmp_p
             capture_output=True,
             text=True,
             check=False,
-            env=os.environ | {"PGISOLATIONTIMEOUT": "60"},
+            env=os.environ | {"PGISOLATIONTIMEOUT": "10"},
         )
     assert done.returncode == 0, done.stdout + done.stderr
     transcript = tmp_path / f"{spec.stem}.out"
