@@ -1,12 +1,8 @@
 """A database with a business table, and every flavour of the client on it."""
 
-import os
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -15,7 +11,10 @@ import pytest
 from pyidem.embedded import Cluster
 from tests.client.flavours import FLAVOURS, Client, OpenClient
 from tests.support.database import Database, new_database
-from tests.support.waiting import wait_until
+from tests.support.pgbouncer import pgbouncer
+
+# applications whose tests are run by test_testing.py
+collect_ignore = ["sample_app", "sample_django"]
 
 # The table has a trigger that runs at COMMIT and lets a test stop there, by holding the lock.
 _BUSINESS = """
@@ -78,36 +77,7 @@ def orders(observer: psycopg.Connection) -> Callable[[str], int]:
 
 
 @pytest.fixture
-def pooler(client_db: Database, tmp_path: Path, unused_tcp_port: int) -> Iterator[str]:
+def pooler(client_db: Database, tmp_path: Path) -> Iterator[str]:
     """The connection string of a PgBouncer in transaction mode with two server connections."""
-    program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-    assert program is not None, "the fixture `installation` has checked that it is there"
-    (tmp_path / "pgbouncer.ini").write_text(
-        f"[databases]\napp = {client_db.dsn}\n"
-        "[pgbouncer]\nlisten_addr = 127.0.0.1\nunix_socket_dir =\nauth_type = any\n"
-        f"listen_port = {unused_tcp_port}\n"
-        "pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n"
-        "ignore_startup_parameters = extra_float_digits\n"
-    )
-    account: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        account = {"user": "nobody", "group": "nogroup", "extra_groups": []}
-    with (tmp_path / "pgbouncer.ini").open() as config, (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen([program, "/dev/stdin"], stdin=config, stdout=log, stderr=log, **account)
-    dsn = f"host=127.0.0.1 port={unused_tcp_port} dbname=app user=anybody"
-    try:
-        wait_until(lambda: process.poll() is not None or can_connect(dsn), "pgbouncer to listen")
-        assert process.poll() is None, (tmp_path / "log").read_text()
+    with pgbouncer(client_db.dsn, tmp_path, connections=2) as dsn:
         yield dsn
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def can_connect(dsn: str) -> bool:
-    """Tell whether somebody answers there."""
-    try:
-        psycopg.connect(dsn).close()
-    except psycopg.OperationalError:
-        return False
-    return True

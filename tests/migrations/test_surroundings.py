@@ -1,7 +1,5 @@
-"""Installation works in databases that are set up in unusual ways, and for several migrators at once."""
+"""Installation works in databases that are set up in unusual ways."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import psycopg
@@ -9,9 +7,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from pyidem import migrate
-from tests.migrations.support import catalog, cli_environment, is_installed, owner_dsn, run_sql, uri
+from tests.migrations.support import catalog, is_installed, owner_dsn, run_sql, uri
 from tests.support.database import Database
-from tests.support.waiting import wait_until
 
 
 def alter(database: Database, change: str) -> None:
@@ -126,36 +123,6 @@ def test_a_private_schema_prepared_by_somebody_else_is_refused(empty_db: Databas
     with pytest.raises(Exception, match="schema idem_private belongs to role"):
         migrate.upgrade(owner_dsn(empty_db))
     assert migrate.current(empty_db.dsn) is None
-
-
-def test_five_upgrades_at_once_on_an_empty_database_all_succeed(empty_db: Database, db: Database) -> None:
-    with psycopg.connect(empty_db.dsn) as holder:
-        holder.execute("select pg_advisory_xact_lock(hashtextextended('pyidem.migrate', 0))")
-        upgrades = [
-            subprocess.Popen(
-                [sys.executable, "-m", "pyidem", "upgrade", "--dsn", owner_dsn(empty_db)],
-                env=cli_environment(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            for _ in range(5)
-        ]
-        wait_until(lambda: waiting_for(holder) == 5, "five upgrades to wait for the lock", timeout=60)
-    outputs = sorted(upgrade.communicate()[0] for upgrade in upgrades)
-
-    assert [upgrade.returncode for upgrade in upgrades] == [0] * 5, outputs
-    assert outputs == [f"Nothing to do: at {migrate.head()}.\n"] * 4 + [f"Upgraded to {migrate.head()}.\n"]
-    assert catalog(empty_db) == catalog(db)
-
-
-def waiting_for(holder: psycopg.Connection) -> int:
-    row = holder.execute(
-        "select count(*) from pg_locks as l join pg_database as d on d.oid = l.database"
-        " where d.datname = current_database() and l.locktype = 'advisory' and not l.granted"
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 @pytest.mark.parametrize("commit", [True, False])
