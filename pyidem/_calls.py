@@ -157,6 +157,29 @@ def version() -> Call[str]:
     return _call("version", _value, {})
 
 
+def enable_testing() -> Call[None]:
+    """Build: let this database honour the settings for test suites."""
+    return _call("enable_testing", _nothing, {})
+
+
+def setting(name: str, value: str, *, local: bool) -> Call[None]:
+    """Build: change a setting of the session or, `local`, of the transaction."""
+    return Call(
+        "select set_config(%(name)s::text, %(value)s::text, %(local)s::boolean) as value",
+        {"name": name, "value": value, "local": local},
+        _nothing,
+    )
+
+
+def now() -> Call[datetime]:
+    """Build: what the server's own clock shows."""
+    return Call("select clock_timestamp() as value", {}, _value)
+
+
+def _nothing(_: Sequence[Row]) -> None:
+    return None
+
+
 def _one(read: Callable[[Row], T]) -> Callable[[Sequence[Row]], T]:
     """Return a reader of the only row, given that of a row."""
     return lambda rows: read(rows[0])
