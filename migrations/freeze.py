@@ -125,14 +125,14 @@ def whole(header: str, now: Tree) -> str:
 
 def broken_promises() -> list[str]:
     """Return what is wrong with released revisions: their text has changed, or sql/ has gone on without a new one."""
-    newest, kept = head(), released()
-    listed = recorded()
-    complaints = [
-        f"{shown(path)} was changed after its release: bring back what was released"
-        for path, text in frozen_files().items()
-        if path.parent.name in kept and listed.get(path) != digest(text)
-    ]
-    if newest in kept and frozen_tree(newest) != tree():
+    newest, kept, frozen = head(), released(), frozen_files()
+    complaints = []
+    for path, sum_ in recorded().items():
+        if path.parent.name in kept and path not in frozen:
+            complaints.append(f"{shown(path)} is missing, but was released: bring it back")
+        elif path.parent.name in kept and digest(frozen[path]) != sum_:
+            complaints.append(f"{shown(path)} was changed after its release: bring back what was released")
+    if not complaints and newest in kept and frozen_tree(newest) != tree():
         complaints.append(f'sql/ has changed since {newest} was released: run make revision m="..."')
     return complaints
 

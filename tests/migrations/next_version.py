@@ -112,10 +112,10 @@ class Checkout:
         return Done(done.returncode, done.stdout, done.stderr)
 
 
-def copy_of_this_version(directory: Path) -> Checkout:
+def copy_of_this_version(directory: Path, *, of: Path = ROOT) -> Checkout:
     """Copy what a revision is made from and run by."""
     for name in ("pyidem", "sql", "migrations"):
-        shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(of / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
     return Checkout(directory)
 
 
