@@ -41,11 +41,20 @@ def insert_refund(connection: psycopg.Connection, made: SimpleNamespace) -> None
 
 
 def defined_by(document: Path, shop: Database, **given: Any) -> dict[str, Any]:
-    """Run the Python blocks of a document in order, with the names that it takes for granted."""
+    """Run the Python blocks of a document in order, with the names that it takes for granted.
+
+    A block that bears the name of a file is not part of that: see `files_in`.
+    """
     names = {"dsn": shop.dsn_of("app"), "provider": Provider()} | given
     for block in fences(document, "python"):
-        exec(compile(block.text, block.place, "exec"), names)
+        if not block.options:
+            exec(compile(block.text, block.place, "exec"), names)
     return names
+
+
+def files_in(document: Path) -> dict[str, str]:
+    """Return the Python blocks of a document that bear the name of a file, by that name."""
+    return {block.options[0]: block.text for block in fences(document, "python") if block.options}
 
 
 def count(shop: Database, table: str) -> int:

@@ -1,17 +1,23 @@
 """The examples of the Python client's page do what the page says."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 from sqlalchemy.engine import URL
 
 import pyidem
+from pyidem import AsyncIdem, Handled
 from tests.docs.blocks import CLIENT, rows, sections
-from tests.docs.examples import count, defined_by
-from tests.support.database import Database
+from tests.docs.examples import count, defined_by, files_in
+from tests.support.database import ROOT, Database
 
 
 @pytest.fixture
@@ -19,7 +25,7 @@ def client(shop: Database) -> Iterator[dict[str, Any]]:
     """The names that the page's blocks define."""
     server = shop.cluster
     url = URL.create("postgresql+psycopg", "app", server.password, server.host, server.port, shop.name)
-    names = defined_by(CLIENT, shop, url=url)
+    names = defined_by(CLIENT, shop, url=url, asyncpg_url=url.set(drivername="postgresql+asyncpg"))
     with names["pool"]:
         yield names
 
@@ -55,6 +61,88 @@ def test_a_leased_block_runs_once(client: dict[str, Any], shop: Database) -> Non
 
     assert client["refund"]("client:1", key, "ch_1") == first
     assert client["provider"].calls == count(shop, "refunds") == 1
+
+
+def test_an_attempt_goes_on_from_the_checkpoint_of_the_last(client: dict[str, Any], shop: Database) -> None:
+    key, scope = str(uuid4()), "client:1"
+    idem, provider = client["idem"], client["provider"]
+    with idem.leased(scope, key, state={"charge": "ch_1"}) as op:
+        with op.transaction() as connection:
+            connection.execute("insert into refunds (id) values ('re_9')")
+            op.checkpoint("refunded", {"refund": "re_9"})
+        op.release()
+
+    answers = [client["refund_in_steps"](scope, key, "ch_1") for _ in range(2)]
+
+    assert answers[0].body == answers[1].body == b'{"id":"re_9"}'
+    assert (provider.calls, count(shop, "refunds"), count(shop, "orders")) == (0, 1, 1)
+
+
+def test_steps_are_each_done_once(client: dict[str, Any], shop: Database) -> None:
+    key = str(uuid4())
+
+    first = client["refund_in_steps"]("client:1", key, "ch_1")
+
+    assert client["refund_in_steps"]("client:1", key, "ch_1") == first
+    assert client["provider"].calls == count(shop, "refunds") == count(shop, "orders") == 1
+
+
+def test_a_consumer_handles_a_message_once(client: dict[str, Any], shop: Database) -> None:
+    message, acknowledged = {"id": str(uuid4()), "amount": 7}, []
+
+    handled = [client["on_delivery"](message, lambda: acknowledged.append(1)) for _ in range(2)]
+
+    assert handled == [Handled(True, "billed"), Handled(False, None)]
+    assert len(acknowledged) == 2
+    with client["pool"].connection() as connection:
+        client["bill_in"](connection, message)
+        client["bill_in"](connection, {**message, "id": "another"})
+    assert count(shop, "orders") == 2
+
+
+def test_of_a_batch_only_what_failed_is_delivered_again(client: dict[str, Any], shop: Database) -> None:
+    good, bad = {"id": "good", "amount": 1}, {"id": "bad", "amount": None}
+
+    with client["pool"].connection() as connection:
+        assert client["bill_batch"](connection, [good, bad, good]) == ["bad"]
+        assert client["bill_batch"](connection, [good, {**bad, "amount": 2}]) == []
+
+    assert count(shop, "orders") == 2
+
+
+def test_work_in_the_database_runs_once(client: dict[str, Any], shop: Database) -> None:
+    with psycopg.connect(shop.dsn) as connection:
+        connection.execute(
+            "create function charge(args jsonb) returns idem.response language sql as $$"
+            " insert into orders (amount) values ((args -> 'amount')::numeric);"
+            " select idem.json_response(201, args::json) $$"
+        )
+
+    answers = [client["charge"]("client:1", "k", 5) for _ in range(2)]
+
+    assert answers[0] == answers[1]
+    assert count(shop, "orders") == 1
+
+
+def test_the_engine_for_a_pooler_serves(client: dict[str, Any], shop: Database) -> None:
+    async def call() -> str:
+        version = await AsyncIdem(client["pooled_engine"]).version()
+        await client["pooled_engine"].dispose()
+        return version
+
+    with psycopg.connect(shop.dsn) as connection:
+        assert connection.execute("select idem.version()").fetchone() == (asyncio.run(call()),)
+
+
+def test_the_fixtures_do_what_the_example_says(tmp_path: Path, testing_db: Database) -> None:
+    for name, text in files_in(CLIENT).items():
+        (tmp_path / name).write_text(text.replace('"dbname=app_test"', repr(testing_db.dsn)))
+
+    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", tmp_path, "-p", "no:cacheprovider"]
+    done = subprocess.run([*command, tmp_path], check=False, capture_output=True, text=True, cwd=ROOT)
+
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
 
 
 def test_an_asynchronous_block_runs_once(client: dict[str, Any], shop: Database) -> None:
