@@ -1,29 +1,34 @@
-"""The public API changes only on purpose: tests/golden/api.txt shows it.
+"""The schema and the public API change only on purpose: tests/golden shows them.
 
-After a change on purpose write it anew and review the difference:
+After a change on purpose write both files anew and review the difference:
 
-    PYIDEM_UPDATE_GOLDEN=1 make test ARGS=tests/migrations/test_api_surface.py
+    PYIDEM_UPDATE_GOLDEN=1 make test ARGS=tests/migrations/test_golden.py
 """
 
 import os
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.support.database import ROOT, Database
 
-GOLDEN = ROOT / "tests" / "golden" / "api.txt"
-QUERY = (Path(__file__).parent / "api.sql").read_text()
+GOLDEN = ROOT / "tests" / "golden"
 
 
-def test_the_public_api_is_the_reviewed_one(db: Database) -> None:
+@pytest.mark.parametrize(
+    ("query", "file", "between"), [("api.sql", "api.txt", "\n"), ("schema.sql", "schema.sql", "\n\n")]
+)
+def test_what_is_installed_is_what_was_reviewed(query: str, file: str, between: str, db: Database) -> None:
     with psycopg.connect(db.dsn) as connection:
-        api = "".join(f"{line}\n" for (line,) in connection.execute(QUERY))
+        rows = connection.execute((Path(__file__).parent / query).read_bytes()).fetchall()
+    installed = between.join(text for (text,) in rows) + "\n"
+    golden = GOLDEN / file
     if os.environ.get("PYIDEM_UPDATE_GOLDEN") == "1":
-        GOLDEN.write_text(api)
+        golden.write_text(installed)
 
-    assert GOLDEN.exists(), "tests/golden/api.txt is missing: write it as this file's docstring says"
-    assert api == GOLDEN.read_text(), "the public API has changed: see this file's docstring"
+    assert golden.exists(), f"{file} is missing: write it as this file's docstring says"
+    assert installed == golden.read_text(), f"{file} has changed: see this file's docstring"
 
 
 def test_no_public_function_is_overloaded(db: Database) -> None:

@@ -1,0 +1,641 @@
+create schema idem;
+
+create schema idem_private;
+
+create type idem.reservation as (
+    outcome text,
+    token uuid,
+    attempt integer,
+    downstream_key uuid,
+    recovery_point text,
+    state jsonb,
+    status integer,
+    headers jsonb,
+    body bytea,
+    mismatched text[],
+    retry_after interval,
+    created_at timestamp with time zone,
+    lease_until timestamp with time zone,
+    completed_at timestamp with time zone,
+    expires_at timestamp with time zone
+);
+
+create type idem.response as (
+    status integer,
+    headers jsonb,
+    body bytea
+);
+
+create table idem_private.alembic_version (
+    version_num character varying(32) not null,
+    constraint alembic_version_pkc PRIMARY KEY (version_num)
+);
+
+create table idem_private.object (
+    kind text collate "C" not null,
+    name text collate "C" not null,
+    part_of text collate "C",
+    definition jsonb not null,
+    constraint object_pkey PRIMARY KEY (kind, name)
+);
+
+create table idem_private.policy (
+    name text collate "C" not null,
+    ttl interval not null default '24:00:00'::interval,
+    lease interval not null default '00:01:00'::interval,
+    on_lapse text not null default 'hold'::text,
+    max_attempts integer,
+    max_claims integer not null default 10,
+    retry_after interval not null default '00:00:01'::interval,
+    min_retention interval not null default '01:00:00'::interval,
+    tombstone interval not null default '00:00:00'::interval,
+    required boolean not null default false,
+    methods text[] not null default '{POST,PATCH}'::text[],
+    key_min_length integer not null default 1,
+    key_max_length integer not null default 255,
+    key_pattern text,
+    release_statuses integer[] not null default '{401,403,425,429}'::integer[],
+    drop_headers text[] not null default ARRAY['connection'::text, 'keep-alive'::text, 'proxy-authenticate'::text, 'proxy-authorization'::text, 'proxy-connection'::text, 'te'::text, 'trailer'::text, 'transfer-encoding'::text, 'upgrade'::text, 'content-length'::text, 'date'::text, 'set-cookie'::text, 'www-authenticate'::text, 'request-id'::text, 'x-request-id'::text, 'correlation-id'::text, 'x-correlation-id'::text, 'ratelimit'::text, 'ratelimit-policy'::text, 'ratelimit-limit'::text, 'ratelimit-remaining'::text, 'ratelimit-reset'::text, 'x-ratelimit-limit'::text, 'x-ratelimit-remaining'::text, 'x-ratelimit-reset'::text],
+    max_body_bytes integer not null default 1048576,
+    max_batch integer not null default 200,
+    ignore text[],
+    include text[],
+    profile text not null default 'ietf'::text,
+    problem_type_base text,
+    replay_header text,
+    constraint policy_pkey PRIMARY KEY (name)
+);
+
+create table idem_private.reservation (
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    fingerprint bytea,
+    fields jsonb,
+    policy text collate "C" not null,
+    created_at timestamp with time zone not null,
+    expires_at timestamp with time zone not null,
+    owned_at timestamp with time zone not null,
+    owner_xid xid8,
+    token uuid not null,
+    attempt integer not null,
+    leased boolean not null,
+    put_off boolean not null default false,
+    lease interval,
+    lease_until timestamp with time zone,
+    recovery_point text,
+    state jsonb,
+    released_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    status integer,
+    headers jsonb,
+    body bytea,
+    constraint reservation_pkey PRIMARY KEY (scope, key)
+) with (fillfactor=70);
+
+create table idem_private.retired_policy (
+    name text collate "C" not null,
+    ttl interval not null,
+    lease interval not null,
+    on_lapse text not null,
+    max_attempts integer,
+    max_claims integer not null,
+    retry_after interval not null,
+    min_retention interval not null,
+    tombstone interval not null,
+    required boolean not null,
+    methods text[] not null,
+    key_min_length integer not null,
+    key_max_length integer not null,
+    key_pattern text,
+    release_statuses integer[] not null,
+    drop_headers text[] not null,
+    max_body_bytes integer not null,
+    max_batch integer not null,
+    ignore text[],
+    include text[],
+    profile text not null,
+    problem_type_base text,
+    replay_header text,
+    constraint retired_policy_pkey PRIMARY KEY (name)
+);
+
+create table idem_private.secret (
+    singleton boolean not null default true,
+    value bytea not null,
+    constraint secret_pkey PRIMARY KEY (singleton),
+    constraint secret_singleton_check CHECK (singleton),
+    constraint secret_value_check CHECK ((length(value) = 64))
+);
+
+create table idem_private.testing (
+    database oid not null,
+    enabled_at timestamp with time zone not null default clock_timestamp(),
+    enabled_by name not null,
+    constraint testing_pkey PRIMARY KEY (database)
+);
+
+create table idem_private.unfinished (
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    claims integer not null default 0,
+    claim_after timestamp with time zone,
+    reason text,
+    constraint unfinished_pkey PRIMARY KEY (scope, key)
+) with (fillfactor=70);
+
+CREATE INDEX reservation_expiry ON idem_private.reservation USING btree (expires_at);
+
+CREATE TRIGGER check_policy BEFORE INSERT OR UPDATE ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.check_policy();
+
+CREATE TRIGGER retire_policy BEFORE DELETE ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.retire_policy();
+
+CREATE TRIGGER revive_policy AFTER INSERT ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.revive_policy();
+
+CREATE CONSTRAINT TRIGGER reservation_completed AFTER INSERT OR UPDATE OF token ON idem_private.reservation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((NOT new.leased) AND (new.completed_at IS NULL))) EXECUTE FUNCTION idem_private.require_completion();
+
+create function idem.checkpoint(
+    scope text,
+    key text,
+    token uuid,
+    recovery_point text,
+    state jsonb default NULL::jsonb
+) returns boolean
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.complete(
+    scope text,
+    key text,
+    token uuid,
+    status integer default NULL::integer,
+    headers jsonb default NULL::jsonb,
+    body bytea default NULL::bytea
+) returns boolean
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.defer(
+    scope text,
+    key text,
+    token uuid,
+    retry_in interval default NULL::interval,
+    reason text default NULL::text
+) returns boolean
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.disable_testing() returns void
+language sql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.downstream_key(
+    scope text,
+    key text,
+    step text default ''::text
+) returns uuid
+language plpgsql stable security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.enable_testing() returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.extend(
+    scope text,
+    key text,
+    token uuid,
+    lease interval default NULL::interval
+) returns timestamp with time zone
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.grant_client(
+    role name
+) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.json_response(
+    status integer,
+    body json,
+    headers jsonb default NULL::jsonb
+) returns idem.response
+language plpgsql immutable security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.lookup(
+    scope text,
+    key text
+) returns idem.reservation
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.once(
+    scope text,
+    key text,
+    policy text default 'messages'::text
+) returns text
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.once_many(
+    scope text,
+    keys text[],
+    policy text default 'messages'::text
+) returns TABLE(ordinal integer, key text, outcome text)
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.once_undo(
+    scope text,
+    keys text[]
+) returns integer
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.release(
+    scope text,
+    key text,
+    token uuid
+) returns boolean
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.reserve(
+    scope text,
+    key text,
+    fingerprint bytea default NULL::bytea,
+    mode text default 'atomic'::text,
+    lease interval default NULL::interval,
+    fields jsonb default NULL::jsonb,
+    state jsonb default NULL::jsonb,
+    token uuid default NULL::uuid,
+    policy text default 'default'::text
+) returns idem.reservation
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.run(
+    scope text,
+    key text,
+    fingerprint bytea,
+    handler regprocedure,
+    args jsonb,
+    policy text default 'default'::text
+) returns idem.reservation
+language plpgsql volatile;
+
+create function idem.run_begin(
+    scope text,
+    key text,
+    fingerprint bytea,
+    handler regprocedure,
+    policy text default 'default'::text
+) returns idem.reservation
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.run_end(
+    scope text,
+    key text,
+    fingerprint bytea,
+    token uuid,
+    status integer,
+    headers jsonb,
+    body bytea,
+    policy text default 'default'::text
+) returns idem.reservation
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.version() returns text
+language sql immutable security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem_private.answer(
+    outcome text,
+    row_ idem_private.reservation,
+    min_retention interval,
+    policy_wait interval,
+    fields jsonb,
+    at timestamp with time zone
+) returns idem.reservation
+language plpgsql stable;
+
+create function idem_private.begin_leased() returns void
+language plpgsql volatile;
+
+create function idem_private.busy(
+    policy_wait interval
+) returns idem.reservation
+language sql immutable;
+
+create function idem_private.caller() returns name
+language sql stable;
+
+create function idem_private.check_call(
+    scope text,
+    key text,
+    policy text
+) returns void
+language plpgsql stable;
+
+create function idem_private.check_fields(
+    fields jsonb
+) returns void
+language plpgsql immutable;
+
+create function idem_private.check_interval(
+    argument text,
+    length interval
+) returns interval
+language plpgsql stable;
+
+create function idem_private.check_key(
+    scope text,
+    key text,
+    min_length integer,
+    max_length integer,
+    pattern text
+) returns void
+language plpgsql stable;
+
+create function idem_private.check_mode(
+    mode text,
+    lease interval
+) returns boolean
+language plpgsql immutable;
+
+create function idem_private.check_policy() returns trigger
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem_private.check_token(
+    token uuid
+) returns void
+language plpgsql immutable;
+
+create function idem_private.clock() returns timestamp with time zone
+language sql volatile;
+
+create function idem_private.commit_durably() returns void
+language plpgsql volatile;
+
+create function idem_private.derive_key(
+    secret bytea,
+    scope text,
+    key text,
+    step text
+) returns uuid
+language sql stable;
+
+create function idem_private.drift() returns TABLE(object text, problem text, detail text)
+language sql stable
+set search_path=pg_catalog, pg_temp;
+
+create function idem_private.exact_interval(
+    length interval
+) returns interval
+language sql immutable;
+
+create function idem_private.grant_calls(
+    role name,
+    calls text[]
+) returns void
+language plpgsql volatile;
+
+create function idem_private.headers_are_pairs(
+    headers jsonb
+) returns boolean
+language sql immutable;
+
+create function idem_private.hold(
+    scope text,
+    key text,
+    token uuid
+) returns idem_private.reservation
+language plpgsql volatile;
+
+create function idem_private.judge(
+    row_ idem_private.reservation,
+    settings idem_private.policy,
+    fingerprint bytea,
+    token uuid,
+    at timestamp with time zone
+) returns text
+language sql stable;
+
+create function idem_private.key_fits(
+    scope text,
+    key text,
+    min_length integer,
+    max_length integer,
+    pattern text
+) returns boolean
+language sql immutable;
+
+create function idem_private.keyed_hash(
+    secret bytea,
+    message bytea
+) returns bytea
+language sql immutable;
+
+create function idem_private.lock_id(
+    scope text,
+    key text
+) returns bigint
+language sql immutable;
+
+create function idem_private.mark_existing(
+    scope text,
+    key text,
+    policy text,
+    ttl interval
+) returns text
+language plpgsql volatile;
+
+create function idem_private.mismatched_fields(
+    stored jsonb,
+    given jsonb
+) returns text[]
+language sql immutable;
+
+create function idem_private.note_leased(
+    scope text,
+    key text,
+    renewed boolean
+) returns void
+language plpgsql volatile;
+
+create function idem_private.owned_here(
+    owner_xid xid8,
+    owned_at timestamp with time zone
+) returns boolean
+language sql stable;
+
+create function idem_private.phase(
+    row_ idem_private.reservation,
+    min_retention interval,
+    tombstone interval,
+    at timestamp with time zone
+) returns text
+language sql stable;
+
+create function idem_private.policy_of(
+    name text
+) returns idem_private.policy
+language plpgsql stable;
+
+create function idem_private.present_objects() returns SETOF idem_private.object
+language sql stable
+set search_path=pg_catalog, pg_temp
+set DateStyle=ISO, YMD
+set IntervalStyle=postgres
+set quote_all_identifiers=off;
+
+create function idem_private.real_expiry(
+    expires_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    min_retention interval
+) returns timestamp with time zone
+language sql stable;
+
+create function idem_private.record_objects() returns void
+language sql volatile
+set search_path=pg_catalog, pg_temp;
+
+create function idem_private.refuse_headers() returns void
+language plpgsql stable;
+
+create function idem_private.refuse_owner_call(
+    scope text,
+    key text,
+    token uuid,
+    leased_only boolean
+) returns void
+language plpgsql volatile;
+
+create function idem_private.renew_lease(
+    held idem_private.reservation,
+    lease interval
+) returns idem_private.reservation
+language plpgsql volatile;
+
+create function idem_private.replace_expired(
+    held idem_private.reservation,
+    fingerprint bytea,
+    fields jsonb,
+    policy text,
+    ttl interval,
+    leased boolean,
+    lease interval,
+    state jsonb,
+    token uuid,
+    completed_at timestamp with time zone
+) returns idem_private.reservation
+language plpgsql volatile;
+
+create function idem_private.require_completion() returns trigger
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem_private.require_fresh_snapshot(
+    scope text,
+    key text
+) returns void
+language plpgsql volatile;
+
+create function idem_private.reserve_existing(
+    scope text,
+    key text,
+    fingerprint bytea,
+    fields jsonb,
+    policy text,
+    ttl interval,
+    leased boolean,
+    lease interval,
+    default_lease interval,
+    state jsonb,
+    token uuid
+) returns idem.reservation
+language plpgsql volatile;
+
+create function idem_private.retire_policy() returns trigger
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem_private.retry_after(
+    policy_wait interval,
+    lease_left interval
+) returns interval
+language sql immutable;
+
+create function idem_private.revive_policy() returns trigger
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem_private.single_transaction() returns boolean
+language sql stable;
+
+create function idem_private.started(
+    owned idem_private.reservation
+) returns idem.reservation
+language plpgsql stable;
+
+create function idem_private.take_over(
+    held idem_private.reservation,
+    leased boolean,
+    lease interval,
+    state jsonb,
+    token uuid
+) returns idem_private.reservation
+language plpgsql volatile;
+
+create function idem_private.testing_enabled() returns boolean
+language sql stable security definer
+set search_path=pg_catalog, pg_temp;
+
+create view idem.keys (
+    scope text collate "C",
+    key text collate "C",
+    policy text collate "C",
+    mode text,
+    outcome text,
+    attempt integer,
+    created_at timestamp with time zone,
+    lease_until timestamp with time zone,
+    released_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    status integer,
+    recovery_point text,
+    claims integer,
+    claim_after timestamp with time zone,
+    reason text
+);
+
+create view idem.policies (
+    name text collate "C",
+    ttl interval,
+    lease interval,
+    on_lapse text,
+    max_attempts integer,
+    max_claims integer,
+    retry_after interval,
+    min_retention interval,
+    tombstone interval,
+    required boolean,
+    methods text[],
+    key_min_length integer,
+    key_max_length integer,
+    key_pattern text,
+    release_statuses integer[],
+    drop_headers text[],
+    max_body_bytes integer,
+    max_batch integer,
+    ignore text[],
+    include text[],
+    profile text,
+    problem_type_base text,
+    replay_header text
+);
