@@ -15,7 +15,7 @@ from psycopg import sql
 
 from pyidem.embedded import Cluster
 from tests.support.database import OWNER, ROOT, TEMPLATE, Database, new_database
-from tests.support.server import Server, find_server, missing_parts
+from tests.support.server import Server, find_server, is_plain, missing_parts
 from tests.support.waiting import Background
 
 SETTINGS = {
@@ -39,6 +39,7 @@ SETTINGS = {
     "cron.use_background_workers": "on",
     "max_worker_processes": "20",
 }
+SETTINGS_OF_PARTS = {"shared_preload_libraries", "cron.database_name", "cron.use_background_workers"}
 
 
 @pytest.fixture(scope="session")
@@ -53,8 +54,9 @@ def installation() -> Server:
 
 @pytest.fixture(scope="session")
 def server(installation: Server) -> Iterator[Cluster]:
-    """A running throwaway server with pg_cron and plpgsql_check loaded."""
-    with Cluster(installation.bindir, settings=SETTINGS) as cluster:
+    """A running throwaway server with pg_cron and plpgsql_check loaded, unless it is a plain one."""
+    settings = {name: value for name, value in SETTINGS.items() if not (is_plain() and name in SETTINGS_OF_PARTS)}
+    with Cluster(installation.bindir, settings=settings) as cluster:
         with psycopg.connect(cluster.dsn(), autocommit=True) as admin:
             admin.execute(sql.SQL("create role {} login password {}").format(sql.Identifier(OWNER), cluster.password))
         yield cluster

@@ -20,6 +20,7 @@ WAITING = re.compile(r"^step \S+: ((?:(?!^step ).)*?) <waiting \.\.\.>$", re.MUL
 OWNER_CALL = re.compile(r"idem\.(?:extend|checkpoint|defer|release|complete)\(")
 
 
+@pytest.mark.parts
 @pytest.mark.parametrize("spec", sorted(SPECS.glob("*.spec")), ids=lambda path: path.stem)
 def test_isolation(spec: Path, installation: Server, testing_db: Database, tmp_path: Path) -> None:
     testing_db.psql(SPECS / "setup.sql")

@@ -9,6 +9,6 @@ create table idem_private.object (
 );
 
 comment on table idem_private.object is 'What the installed revision put into both schemas; idem_private.drift compares.';
-comment on column idem_private.object.name is 'As pg_identify_object names it; kind is its type.';
+comment on column idem_private.object.name is 'As pg_identify_object names it, but for the types of a function''s arguments; kind is its type.';
 comment on column idem_private.object.part_of is 'The table, view or type that a column, index, constraint or trigger is of.';
 comment on column idem_private.object.definition is 'What decides how it works; long text as its MD5.';

@@ -1,6 +1,10 @@
 """plpgsql_check over every PL/pgSQL function, with all its warnings."""
 
+import pytest
+
 from tests.support.database import Database
+
+pytestmark = pytest.mark.parts
 
 FINDINGS = """
 select p.oid::regprocedure || coalesce(' line ' || c.lineno, '') || ': ' || c.level || ': ' || c.message

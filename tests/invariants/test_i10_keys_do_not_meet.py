@@ -31,6 +31,7 @@ def test_i10_scopes_that_a_collation_holds_equal_are_two(db: Database) -> None:
     assert lookup(connection, "k", scope=decomposed).outcome == "absent"
 
 
+@pytest.mark.parts
 def test_i10_a_callers_collation_changes_nothing(db: Database) -> None:
     connection = db.connect()
     connection.execute("create collation caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
@@ -45,6 +46,7 @@ def test_i10_a_callers_collation_changes_nothing(db: Database) -> None:
         assert row == ("started",)
 
 
+@pytest.mark.parts
 @pytest.mark.parametrize("call", ["complete", "extend", "checkpoint", "release", "defer", "lookup", "once", "run"])
 def test_i10_a_callers_collation_changes_nothing_in_any_call(db: Database, call: str) -> None:
     """Two keys that differ in case only: the call is for the second."""
@@ -70,6 +72,7 @@ def test_i10_a_callers_collation_changes_nothing_in_any_call(db: Database, call:
     assert row == (expected,)
 
 
+@pytest.mark.parts
 def test_i10_a_callers_collation_changes_nothing_in_a_batch(db: Database) -> None:
     connection = db.connect()
     connection.execute("create collation caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")

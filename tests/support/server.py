@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _DEBIAN_ROOT = Path("/usr/lib/postgresql")
+_EXTENSIONS = {"pgtap": "pgtap", "pg_cron": "cron", "plpgsql_check": "plpgsql-check"}
+
+
+def is_plain() -> bool:
+    """Tell whether the server has none of the parts that only packages bring: see tests/versions.
+
+    Tests marked ``parts`` are then to be left out by ``-m "not parts"``.
+    """
+    return os.environ.get("PYIDEM_PG_PLAIN") == "1"
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,12 @@ class Server:
 
     def has_extension(self, name: str) -> bool:
         """Tell whether `create extension` would find it."""
-        return (self._configured("--sharedir") / "extension" / f"{name}.control").exists()
+        return (self.extensions / f"{name}.control").exists()
+
+    @property
+    def extensions(self) -> Path:
+        """The directory of the extensions' SQL."""
+        return self._configured("--sharedir") / "extension"
 
     def _configured(self, option: str) -> Path:
         return Path(_output(self.bindir / "pg_config", option).strip())
@@ -60,10 +74,10 @@ def missing_parts(server: Server | None) -> dict[str, str]:
     absent: dict[str, str] = {}
     if server is None:
         absent["a PostgreSQL server"] = f"postgresql-{version}"
-    for extension, package in (("pg_cron", "cron"), ("pgtap", "pgtap"), ("plpgsql_check", "plpgsql-check")):
-        if server is None or not server.has_extension(extension):
+    for extension, package in _EXTENSIONS.items():
+        if (server is None or not server.has_extension(extension)) and not (is_plain() and extension != "pgtap"):
             absent[f"the extension {extension}"] = f"postgresql-{version}-{package}"
-    if server is None or not server.isolationtester.exists():
+    if (server is None or not server.isolationtester.exists()) and not is_plain():
         absent["isolationtester"] = f"postgresql-client-{version}"
     programs = {"pg_prove": "libtap-parser-sourcehandler-pgtap-perl", "pgbouncer": "pgbouncer"}
     return absent | {name: package for name, package in programs.items() if find_program(name) is None}

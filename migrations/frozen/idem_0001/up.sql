@@ -192,7 +192,7 @@ create table idem_private.object (
 );
 
 comment on table idem_private.object is 'What the installed revision put into both schemas; idem_private.drift compares.';
-comment on column idem_private.object.name is 'As pg_identify_object names it; kind is its type.';
+comment on column idem_private.object.name is 'As pg_identify_object names it, but for the types of a function''s arguments; kind is its type.';
 comment on column idem_private.object.part_of is 'The table, view or type that a column, index, constraint or trigger is of.';
 comment on column idem_private.object.definition is 'What decides how it works; long text as its MD5.';
 
@@ -1533,7 +1533,7 @@ relations as (
 
 listed as (
     select
-        'pg_namespace'::regclass as classid, s.oid as objid, 0 as objsubid, null as part_of,
+        'pg_namespace'::regclass as classid, s.oid as objid, 0 as objsubid, null as name, null as part_of,
         jsonb_build_object(
             'granted to public', exists (select from aclexplode(s.nspacl) as a where a.grantee = 0)
         ) as definition
@@ -1541,7 +1541,8 @@ listed as (
 
     union all
     select
-        c.classid, p.oid, 0, null,
+        -- pg_identify_object writes some types in another way since version 18
+        c.classid, p.oid, 0, format('%I.%I(%s)', c.nspname, p.proname, oidvectortypes(p.proargtypes)), null,
         jsonb_build_object(
             'kind', p.prokind, 'language', l.lanname, 'body', md5(p.prosrc), 'settings', p.proconfig,
             'arguments', pg_get_function_arguments(p.oid), 'result', pg_get_function_result(p.oid),
@@ -1558,7 +1559,7 @@ listed as (
 
     union all
     select
-        'pg_class'::regclass, r.oid, 0, null,
+        'pg_class'::regclass, r.oid, 0, null, null,
         jsonb_build_object(
             'persistence', r.relpersistence,
             'row security', r.relrowsecurity,
@@ -1578,7 +1579,7 @@ listed as (
 
     union all
     select
-        c.classid, t.oid, 0, null,
+        c.classid, t.oid, 0, null, null,
         jsonb_build_object(
             'kind', t.typtype, 'base', format_type(t.typbasetype, t.typtypmod), 'not null', t.typnotnull,
             'labels', array(select e.enumlabel from pg_enum as e where e.enumtypid = t.oid order by e.enumsortorder)
@@ -1588,7 +1589,7 @@ listed as (
 
     union all
     select
-        'pg_class'::regclass, r.oid, a.attnum, r.identity,
+        'pg_class'::regclass, r.oid, a.attnum, null, r.identity,
         jsonb_build_object(
             'type', format_type(a.atttypid, a.atttypmod), 'collation', a.attcollation::regcollation::text,
             'not null', a.attnotnull, 'default', pg_get_expr(d.adbin, d.adrelid),
@@ -1600,7 +1601,7 @@ listed as (
 
     union all
     select
-        'pg_class'::regclass, i.indexrelid, 0, r.identity,
+        'pg_class'::regclass, i.indexrelid, 0, null, r.identity,
         jsonb_build_object('definition', pg_get_indexdef(i.indexrelid), 'valid', i.indisvalid)
     from relations as r
     inner join pg_index as i on i.indrelid = r.oid
@@ -1608,36 +1609,36 @@ listed as (
     union all
     -- Since version 18 there is one for each NOT NULL too; constraint triggers are listed as triggers.
     select
-        'pg_constraint'::regclass, c.oid, 0, r.identity,
+        'pg_constraint'::regclass, c.oid, 0, null, r.identity,
         jsonb_build_object('definition', pg_get_constraintdef(c.oid), 'valid', c.convalidated)
     from relations as r
     inner join pg_constraint as c on c.conrelid = r.oid and c.contype not in ('n', 't')
 
     union all
     select
-        'pg_trigger'::regclass, t.oid, 0, r.identity,
+        'pg_trigger'::regclass, t.oid, 0, null, r.identity,
         jsonb_build_object('definition', pg_get_triggerdef(t.oid), 'enabled', t.tgenabled)
     from relations as r
     inner join pg_trigger as t on t.tgrelid = r.oid and not t.tgisinternal
 
     union all
     -- Of these there are none of ours.
-    select 'pg_rewrite'::regclass, w.oid, 0, r.identity, '{}'
+    select 'pg_rewrite'::regclass, w.oid, 0, null, r.identity, '{}'
     from relations as r
     inner join pg_rewrite as w on w.ev_class = r.oid and w.rulename <> '_RETURN'
 
     union all
-    select 'pg_policy'::regclass, p.oid, 0, r.identity, '{}'
+    select 'pg_policy'::regclass, p.oid, 0, null, r.identity, '{}'
     from relations as r
     inner join pg_policy as p on p.polrelid = r.oid
 
     union all
-    select c.classid, c.objid, 0, null, '{}'
+    select c.classid, c.objid, 0, null, null, '{}'
     from contained as c
     where c.classid not in ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_type'::regclass)
 )
 
-select i.type, i.identity, l.part_of, l.definition
+select i.type, coalesce(l.name, i.identity), l.part_of, l.definition
 from listed as l
 cross join lateral pg_identify_object(l.classid, l.objid, l.objsubid) as i
 $$;
