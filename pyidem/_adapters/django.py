@@ -83,9 +83,8 @@ class DjangoUnit:
             self.handle.rollback()
 
     def close(self) -> None:
-        """Close the connection if it was closed before, as in the thread of a heartbeat, or is beyond use."""
-        connection = self.handle.connection
-        if not self._joined and connection is not None and (self._was_closed or connection.closed):
+        """Close the connection if it was closed before, as in the thread of a heartbeat."""
+        if self._was_closed and not self._joined:
             self.handle.close()
 
     def _refuse_autocommit(self) -> None:

@@ -16,7 +16,8 @@ from pyidem import LostReservation, WrongMode
 from tests.client.flavours import Client, OpenClient
 from tests.client.test_heartbeat import OFTEN, SHARED, wait_for_a_beat
 from tests.client.test_leased import client_outcome, taken_over
-from tests.support.waiting import wait_until
+from tests.support.database import Database
+from tests.support.waiting import Background, wait_until
 
 Count = Callable[[str], int]
 
@@ -220,6 +221,37 @@ def test_the_heartbeat_pauses_for_the_checkpoint_and_goes_on(
         assert not op.lost
         op.complete()
     assert client_outcome(client, scope) == "completed"
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("step", ["answer", "checkpoint"])
+def test_nothing_beats_while_that_which_locks_the_row_commits(
+    open_client: OpenClient,
+    scope: str,
+    client_db: Database,
+    in_thread: Callable[[Callable[[], None]], Background[None]],
+    *,
+    name: str,
+    step: str,
+) -> None:
+    client = open_client(name, pool_size=3)
+    holder = client_db.connect(autocommit=True)
+
+    def take() -> None:
+        with client.block(op.transaction) as connection:
+            client.insert(connection, scope)
+            op.complete(201) if step == "answer" else op.checkpoint("charged")
+
+    with client.leased(scope, "k", heartbeat=OFTEN) as op:
+        with holder.transaction():
+            holder.execute("select pg_advisory_xact_lock(4711)")
+            taking = in_thread(take)
+            wait_until(lambda: has_ended(op._heartbeat), "the heartbeat to end")
+            assert not taking.done()
+        taking.result()
+        if step == "checkpoint":
+            op.complete(201)
+    assert op.response.status == 201
 
 
 def lose_next_commit(client: Client, op: Any, monkeypatch: pytest.MonkeyPatch) -> None:

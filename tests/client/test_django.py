@@ -163,14 +163,22 @@ def test_a_leased_operation_holds_no_transaction_while_the_work_runs(scope: str,
         assert op.state == "text"
         with op.transaction() as lent:
             assert lent.in_atomic_block
-            with lent.cursor() as cursor:
-                cursor.execute("show transaction_isolation")
-                assert cursor.fetchone() == ("read committed",)
             insert(scope)
             op.checkpoint("charged")
         with op.transaction():
             op.complete(201)
     assert (orders(scope), idem.lookup(scope, "k").outcome) == (1, "completed")
+
+
+def test_the_transaction_of_a_leased_answer_is_read_committed_whatever_the_default(scope: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("set session characteristics as transaction isolation level serializable")
+        with idem.leased(scope, "k") as op, op.transaction():
+            cursor.execute("show transaction_isolation")
+            assert cursor.fetchone() == ("read committed",)
+            op.complete(201)
+        cursor.execute("show transaction_isolation")
+        assert cursor.fetchone() == ("serializable",)
 
 
 def test_the_heartbeat_has_a_connection_of_its_own_thread_and_leaves_none(

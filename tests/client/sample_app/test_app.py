@@ -95,6 +95,8 @@ def session_connection(idem_dsn):
 
 @pytest.mark.parametrize("again", range(2))
 def test_the_clock_of_a_session_is_set_right_after_the_test(idem_clock, session_connection, again):
+    assert session_connection.execute("select current_setting('idem.clock_offset', true)").fetchone()[0] in (None, "")
+    session_connection.rollback()
     idem = Idem(session_connection)
     idem_clock.on(session_connection)
     key = f"session {again}"
