@@ -320,6 +320,17 @@ def test_i1_immediate_constraints_do_not_stop_an_atomic_reserve(
         assert complete(connection, "k", owner.token) is True
 
 
+def test_i1_immediate_constraints_do_not_stop_the_next_life_either(testing_db: Database) -> None:
+    connection = testing_db.connect(autocommit=True)
+    for _ in range(2):
+        with connection.transaction():
+            connection.execute("set constraints all immediate")
+            owner = reserve(connection, "k")
+            assert owner.outcome == "started"
+            assert complete(connection, "k", owner.token) is True
+        advance_clock(connection, timedelta(hours=25))
+
+
 def test_i1_what_another_reserved_since_is_not_of_this_transaction(db: Database) -> None:
     connection, other = db.connect(), db.connect()
     connection.execute("create temp table work ()")
