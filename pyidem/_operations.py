@@ -133,7 +133,7 @@ class AtomicOperation(Operation[H]):
 
     @property
     def connection(self) -> H:
-        """The psycopg connection, or the SQLAlchemy connection or session, to do the work with."""
+        """What the source hands out, or what was given as `on`: the connection or session to do the work with."""
         return self._open_unit().handle  # type: ignore[no-any-return]
 
     @property

@@ -15,9 +15,10 @@ from sqlalchemy.orm import sessionmaker
 
 import pyidem
 from pyidem import AsyncAtomicOp, AsyncIdem, AsyncLeasedOp, AtomicOp, Idem, LeasedOp, _calls
+from pyidem.testing import AsyncClock, Clock
 from tests.client.flavours import OpenClient
 
-PAIRS = [(Idem, AsyncIdem), (AtomicOp, AsyncAtomicOp), (LeasedOp, AsyncLeasedOp)]
+PAIRS = [(Idem, AsyncIdem), (AtomicOp, AsyncAtomicOp), (LeasedOp, AsyncLeasedOp), (Clock, AsyncClock)]
 URL = "postgresql+psycopg://nobody@nowhere.invalid/"
 
 
