@@ -1,5 +1,5 @@
--- One compare-and-set. It may wait for the row (a takeover, another completion); the conditions are then checked
--- again on the newest version, so a stale token changes nothing.
+-- A compare-and-set. It may wait for the row (a takeover, another completion); the conditions are then checked again on
+-- the newest version, so a stale token changes nothing.
 create or replace function idem.complete(
     scope text,
     key text,
@@ -17,6 +17,7 @@ begin
         perform idem_private.refuse_headers();
     end if;
 
+    -- What this transaction has reserved nobody else can hold.
     update idem_private.reservation as r
     set
         completed_at = idem_private.clock(),
@@ -24,15 +25,30 @@ begin
         headers = complete.headers,
         body = complete.body
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
+        and r.completed_at is null and not r.leased and idem_private.owned_here(r.owner_xid, r.owned_at);
+    if found then
+        return true;
+    end if;
+
+    -- Anything else may have to be waited for, and the clock is read after that.
+    select r.leased into was_leased
+    from idem_private.reservation as r
+    where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
         and r.completed_at is null and r.released_at is null
         and (
             not r.leased
             or not idem_private.owned_here(r.owner_xid, r.owned_at)
             or idem_private.single_transaction()
         )
-    returning r.leased into was_leased;
-
+    for update;
     if found then
+        update idem_private.reservation as r
+        set
+            completed_at = idem_private.clock(),
+            status = complete.status,
+            headers = complete.headers,
+            body = complete.body
+        where r.scope = complete.scope collate "C" and r.key = complete.key collate "C";
         if was_leased then
             delete from idem_private.unfinished as u
             where u.scope = complete.scope collate "C" and u.key = complete.key collate "C";
@@ -44,7 +60,7 @@ begin
     if exists (
         select from idem_private.reservation as r
         where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
-            and r.completed_at is not null
+            and r.completed_at is not null and r.token <> '00000000-0000-0000-0000-000000000000'
             and r.status is not distinct from complete.status
             and r.headers is not distinct from complete.headers
             and r.body is not distinct from complete.body

@@ -17,6 +17,8 @@ begin
     update idem_private.unfinished as u
     set claim_after = at + defer.retry_in, reason = defer.reason
     where u.scope = held.scope and u.key = held.key;
+    -- That was not a reservation: idem_private.begin_leased must not take it for one.
+    perform set_config('idem_private.last_leased', '', true);
     return true;
 end
 $$;

@@ -35,6 +35,9 @@ begin
         return 'in_progress';
     end if;
 
+    if current_setting('transaction_isolation') <> 'read committed' then
+        perform idem_private.require_fresh_snapshot(once.scope, once.key);
+    end if;
     insert into idem_private.reservation (
         scope, key, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased, completed_at
     ) values (

@@ -57,6 +57,9 @@ begin
     from missing
     where pg_try_advisory_xact_lock(idem_private.lock_id(once_many.scope, missing.key));
 
+    if current_setting('transaction_isolation') <> 'read committed' then
+        perform idem_private.require_fresh_snapshot(once_many.scope, held.key) from unnest(locked) as held (key);
+    end if;
     at := idem_private.clock();
     with marked as (
         insert into idem_private.reservation as r (

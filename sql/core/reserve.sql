@@ -3,7 +3,7 @@
 -- not get it knows that another attempt is at work, without waiting, and with the lock held a row that the second look
 -- does not show cannot appear. The unique constraint is still the arbiter. A replay takes no lock at all.
 --
--- Under REPEATABLE READ a row committed after the snapshot makes the insert raise 40001.
+-- Under REPEATABLE READ a row committed after the snapshot makes an insert raise 40001.
 --
 -- PL/pgSQL prepares each expression anew in every transaction, and each statement its whole plan, even the parts that
 -- are not reached: so there are few of them, and what is rare is elsewhere.
@@ -89,6 +89,9 @@ begin
             continue;
         end if;
 
+        if current_setting('transaction_isolation') <> 'read committed' then
+            perform idem_private.require_fresh_snapshot(reserve.scope, reserve.key);
+        end if;
         if leased then
             reserve.lease := coalesce(reserve.lease, settings.lease);
         end if;

@@ -40,6 +40,7 @@ begin
         perform from idem_private.reservation as r
         where r.scope = run_begin.scope collate "C" and r.key = run_begin.key collate "C";
         if not found then
+            perform idem_private.require_fresh_snapshot(run_begin.scope, run_begin.key);
             begun.outcome := 'started';
             begun.attempt := 1;
             return begun;

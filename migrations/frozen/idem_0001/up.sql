@@ -1213,15 +1213,20 @@ revoke all on function idem_private.mark_existing(text, text, text, interval) fr
 
 -- sql/private/require_fresh_snapshot.sql
 -- A snapshot older than the row does not show it, and no read could tell that from no row. An insert can: it meets the
--- row in the index and raises 40001. The insert itself never stays, since the caller raises next; it holds the lock of
--- the key, as every insert does.
+-- row in the index and raises 40001. Where another transaction is changing that row the insert would wait for it, only
+-- to raise the same: so it is tried with no patience, and taken back. It holds the lock of the key, as every insert
+-- does.
 create or replace function idem_private.require_fresh_snapshot(scope text, key text) returns void
 language plpgsql volatile as $$
 begin
-    if current_setting('transaction_isolation') <> 'read committed'
-        and pg_try_advisory_xact_lock(
+    if current_setting('transaction_isolation') = 'read committed'
+        or not pg_try_advisory_xact_lock(
             idem_private.lock_id(require_fresh_snapshot.scope, require_fresh_snapshot.key)
         ) then
+        return;
+    end if;
+    begin
+        perform set_config('lock_timeout', '1ms', true);
         insert into idem_private.reservation (
             scope, key, policy, created_at, expires_at, owned_at, token, attempt, leased
         ) values (
@@ -1229,12 +1234,22 @@ begin
             gen_random_uuid(), 1, true
         )
         on conflict do nothing;
-    end if;
+        raise exception using errcode = 'IK000', message = 'there is no such row: take the insert back';
+    exception
+        when sqlstate 'IK000' then
+            return;
+        when lock_not_available then
+            raise exception using
+                errcode = '40001',
+                message = 'another transaction is changing a key that was committed after the snapshot',
+                detail = jsonb_build_object('code', 'old_snapshot')::text,
+                hint = 'Run the transaction again.';
+    end;
 end
 $$;
 
 comment on function idem_private.require_fresh_snapshot(text, text) is
-'Raises 40001 where a key that is not to be seen was committed after the snapshot. Only for callers that raise next.';
+'Raises 40001 where a key that is not to be seen was committed after the snapshot. Waits for nobody.';
 
 revoke all on function idem_private.require_fresh_snapshot(text, text) from public;
 
@@ -1722,7 +1737,7 @@ revoke all on function idem.downstream_key(text, text, text) from public;
 -- not get it knows that another attempt is at work, without waiting, and with the lock held a row that the second look
 -- does not show cannot appear. The unique constraint is still the arbiter. A replay takes no lock at all.
 --
--- Under REPEATABLE READ a row committed after the snapshot makes the insert raise 40001.
+-- Under REPEATABLE READ a row committed after the snapshot makes an insert raise 40001.
 --
 -- PL/pgSQL prepares each expression anew in every transaction, and each statement its whole plan, even the parts that
 -- are not reached: so there are few of them, and what is rare is elsewhere.
@@ -1808,6 +1823,9 @@ begin
             continue;
         end if;
 
+        if current_setting('transaction_isolation') <> 'read committed' then
+            perform idem_private.require_fresh_snapshot(reserve.scope, reserve.key);
+        end if;
         if leased then
             reserve.lease := coalesce(reserve.lease, settings.lease);
         end if;
@@ -1844,8 +1862,8 @@ comment on function idem.reserve(text, text, bytea, text, interval, jsonb, jsonb
 revoke all on function idem.reserve(text, text, bytea, text, interval, jsonb, jsonb, uuid, text) from public;
 
 -- sql/core/complete.sql
--- One compare-and-set. It may wait for the row (a takeover, another completion); the conditions are then checked
--- again on the newest version, so a stale token changes nothing.
+-- A compare-and-set. It may wait for the row (a takeover, another completion); the conditions are then checked again on
+-- the newest version, so a stale token changes nothing.
 create or replace function idem.complete(
     scope text,
     key text,
@@ -1863,6 +1881,7 @@ begin
         perform idem_private.refuse_headers();
     end if;
 
+    -- What this transaction has reserved nobody else can hold.
     update idem_private.reservation as r
     set
         completed_at = idem_private.clock(),
@@ -1870,15 +1889,30 @@ begin
         headers = complete.headers,
         body = complete.body
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
+        and r.completed_at is null and not r.leased and idem_private.owned_here(r.owner_xid, r.owned_at);
+    if found then
+        return true;
+    end if;
+
+    -- Anything else may have to be waited for, and the clock is read after that.
+    select r.leased into was_leased
+    from idem_private.reservation as r
+    where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
         and r.completed_at is null and r.released_at is null
         and (
             not r.leased
             or not idem_private.owned_here(r.owner_xid, r.owned_at)
             or idem_private.single_transaction()
         )
-    returning r.leased into was_leased;
-
+    for update;
     if found then
+        update idem_private.reservation as r
+        set
+            completed_at = idem_private.clock(),
+            status = complete.status,
+            headers = complete.headers,
+            body = complete.body
+        where r.scope = complete.scope collate "C" and r.key = complete.key collate "C";
         if was_leased then
             delete from idem_private.unfinished as u
             where u.scope = complete.scope collate "C" and u.key = complete.key collate "C";
@@ -1890,7 +1924,7 @@ begin
     if exists (
         select from idem_private.reservation as r
         where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
-            and r.completed_at is not null
+            and r.completed_at is not null and r.token <> '00000000-0000-0000-0000-000000000000'
             and r.status is not distinct from complete.status
             and r.headers is not distinct from complete.headers
             and r.body is not distinct from complete.body
@@ -1963,6 +1997,8 @@ begin
     update idem_private.unfinished as u
     set claim_after = at + defer.retry_in, reason = defer.reason
     where u.scope = held.scope and u.key = held.key;
+    -- That was not a reservation: idem_private.begin_leased must not take it for one.
+    perform set_config('idem_private.last_leased', '', true);
     return true;
 end
 $$;
@@ -2152,6 +2188,7 @@ begin
         perform from idem_private.reservation as r
         where r.scope = run_begin.scope collate "C" and r.key = run_begin.key collate "C";
         if not found then
+            perform idem_private.require_fresh_snapshot(run_begin.scope, run_begin.key);
             begun.outcome := 'started';
             begun.attempt := 1;
             return begun;
@@ -2312,6 +2349,9 @@ begin
         return 'in_progress';
     end if;
 
+    if current_setting('transaction_isolation') <> 'read committed' then
+        perform idem_private.require_fresh_snapshot(once.scope, once.key);
+    end if;
     insert into idem_private.reservation (
         scope, key, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased, completed_at
     ) values (
@@ -2388,6 +2428,9 @@ begin
     from missing
     where pg_try_advisory_xact_lock(idem_private.lock_id(once_many.scope, missing.key));
 
+    if current_setting('transaction_isolation') <> 'read committed' then
+        perform idem_private.require_fresh_snapshot(once_many.scope, held.key) from unnest(locked) as held (key);
+    end if;
     at := idem_private.clock();
     with marked as (
         insert into idem_private.reservation as r (
