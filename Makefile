@@ -9,7 +9,7 @@ PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test mutants check format sql freeze wheel bench clean
+.PHONY: help demo test mutants versions check format sql freeze revision wheel bench clean
 
 help: ## show this list
 	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
@@ -25,6 +25,10 @@ test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k r
 mutants: $(VENV)/dev.stamp ## break the SQL line by line and see a test fail each time, e.g. ARGS="takeover"
 	@$(PY) -m tests.support.provision
 	@$(PY) -m tests.mutants.run $(ARGS)
+
+versions: $(VENV)/dev.stamp ## run the SQL tests on PostgreSQL 14 to 18, downloaded once, e.g. ARGS="--major 14"
+	@$(PY) -m tests.support.provision
+	@$(PY) -m tests.versions.run $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, SQL analysis, and whether generated files are current
 	@$(PY) -m ruff format --check --quiet . || { echo "Run: make format" >&2; exit 1; }
@@ -45,6 +49,9 @@ sql: $(VENV)/dev.stamp ## build one plain SQL file for other migration tools
 freeze: $(VENV)/dev.stamp ## write sql/ into the frozen text of the newest migration
 	@$(PY) migrations/freeze.py freeze $(ARGS)
 
+revision: $(VENV)/dev.stamp ## begin a migration from a released one to what is in sql/: m="what it changes"
+	@$(PY) migrations/freeze.py revision --message "$(m)"
+
 wheel: $(VENV)/dev.stamp ## build the wheel and the source archive in dist/
 	@$(PY) -m build --outdir dist .
 
@@ -52,8 +59,8 @@ bench: $(VENV)/dev.stamp ## measure, as ratios in one run, e.g. ARGS="--rounds 5
 	@$(PY) -m tests.support.provision
 	@$(PY) -m tests.bench $(ARGS)
 
-clean: ## remove .venv, dist and caches
-	@rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+clean: ## remove .venv, dist, caches and downloaded servers
+	@rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .postgres
 
 # One stamp for each set of extras; a changed pyproject.toml installs again.
 $(VENV)/demo.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: pyproject.toml | $(PY)
