@@ -3,13 +3,15 @@
 
 PYTHON ?= python3
 ARGS ?=
+MINUTES ?= 10
+SEED ?= 1
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test mutants versions check format sql freeze revision wheel bench clean
+.PHONY: help demo test soak mutants versions check format sql freeze revision wheel bench clean
 
 help: ## show this list
 	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
@@ -21,6 +23,10 @@ demo: $(VENV)/demo.stamp ## run the demonstration on an embedded server, e.g. AR
 test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k reserve"
 	@$(PY) -m tests.support.provision
 	@$(PY) -m pytest -n auto --maxprocesses 4 $(ARGS)
+
+soak: $(VENV)/dev.stamp ## let the model search for MINUTES=10 for an answer it does not expect, from SEED=1 on
+	@$(PY) -m tests.support.provision
+	@PYIDEM_MODEL_MINUTES="$(MINUTES)" PYIDEM_MODEL_SEED="$(SEED)" $(PY) -m pytest -s tests/model/test_model.py $(ARGS)
 
 mutants: $(VENV)/dev.stamp ## break the SQL line by line and see a test fail each time, e.g. ARGS="takeover"
 	@$(PY) -m tests.support.provision

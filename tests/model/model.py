@@ -12,12 +12,14 @@ version of a row a snapshot shows, and who holds a lock.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 READ_COMMITTED = "read committed"
 REPEATABLE_READ = "repeatable read"
@@ -137,6 +139,21 @@ class Response:
         return self.headers is None or all(
             len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in self.headers
         )
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a caller asks for."""
+
+    token: UUID
+    fingerprint: bytes | None = None
+    leased: bool = False
+    lease: timedelta | None = None
+    fields: dict[str, str] | None = None
+    state: Any = None
+
+    def lease_under(self, policy: Policy) -> timedelta | None:
+        return (self.lease or policy.lease) if self.leased else None
 
 
 @dataclass(frozen=True)
@@ -262,7 +279,7 @@ class Transaction:
     has_written: bool = False
     """Anything but leased reservations, or in a savepoint that was rolled back."""
     may_have_written: bool = False
-    """The contract leaves open whether a lock that was taken, a write that met no row, or a call that raised counts."""
+    """The contract leaves open whether a lock of a row, a write that met none, or a call that raised counts."""
     met_serializable: bool = False
     """PostgreSQL may find a conflict between serializable transactions that overlap, even where there is none."""
 
@@ -328,9 +345,8 @@ class Session:
         del self.transaction.savepoints[depth:]
 
     def set_constraints_immediate(self) -> None:
-        with self._statement():
-            assert self.transaction is not None
-            self._require_completion(self.transaction)
+        with self._statement(takes_snapshot=False) as transaction:
+            self._require_completion(transaction)
 
     def write(self) -> None:
         """A write of the caller's own, to a table of its own."""
@@ -350,12 +366,10 @@ class Session:
     @property
     def may_be_refused(self) -> bool:
         """A leased reserve may raise IK004."""
-        return (
-            self.transaction is not None and self.transaction.may_have_written and not self.store.single_transaction
-        )
+        return self.transaction is not None and self.transaction.may_have_written and not self.store.single_transaction
 
     @contextmanager
-    def _statement(self) -> Iterator[Transaction]:
+    def _statement(self, *, takes_snapshot: bool = True) -> Iterator[Transaction]:
         """What all calls have in common: the snapshot, and what becomes of the transaction if one raises."""
         alone = self.transaction is None
         if alone:
@@ -363,7 +377,7 @@ class Session:
         transaction = self.transaction
         assert transaction is not None
         assert not transaction.failed
-        if transaction.snapshot is None and transaction.keeps_its_snapshot:
+        if takes_snapshot and transaction.snapshot is None and transaction.keeps_its_snapshot:
             transaction.snapshot = self.store.commits
         try:
             yield transaction
@@ -433,18 +447,16 @@ class Session:
         if transaction.snapshot is not None and self.store.changed_since(key, transaction.snapshot):
             raise Refused(RETRY_THE_TRANSACTION)
         if self.store.row_holder(key, but=transaction):
+            transaction.may_have_written = True
             return False
         transaction.work.rows_held.add(key)
         return True
 
-    def _wait_for_row(self, key: str) -> None:
+    def _hold_or_wait(self, key: str) -> None:
         if not self._hold_row(key):
             raise Refused(WOULD_WAIT)
-
-    def _insert(self, key: str, row: Row) -> None:
-        if self._hidden(key):
-            raise Refused(RETRY_THE_TRANSACTION)
-        self._write(key, row)
+        assert self.transaction is not None
+        self.transaction.may_have_written = True
 
     def _write(self, key: str, row: Row | None, *, leased_reservation: bool = False) -> None:
         assert self.transaction is not None
@@ -460,6 +472,7 @@ class Session:
         self,
         now: Moment,
         key: str,
+        *,
         fingerprint: bytes | None,
         mode: str,
         lease: timedelta | None,
@@ -472,23 +485,12 @@ class Session:
             leased = mode == "leased"
             if lease is not None and not leased:
                 raise Refused(BAD_ARGUMENT)
-            return self._reserve(now, key, fingerprint, leased, lease, fields, state, token, policy)
+            return self._reserve(now, key, Attempt(token, fingerprint, leased, lease, fields, state), policy)
 
-    def _reserve(
-        self,
-        now: Moment,
-        key: str,
-        fingerprint: bytes | None,
-        leased: bool,
-        lease: timedelta | None,
-        fields: dict[str, str] | None,
-        state: Any,
-        token: UUID,
-        policy: str,
-    ) -> Answer:
+    def _reserve(self, now: Moment, key: str, attempt: Attempt, policy: str) -> Answer:
         transaction = self.transaction
         assert transaction is not None
-        if leased and transaction.has_written and not self.store.single_transaction:
+        if attempt.leased and transaction.has_written and not self.store.single_transaction:
             raise Refused(DOES_NOT_FIT)
         settings = self.store.policy(policy)
 
@@ -498,9 +500,13 @@ class Session:
                 return self._at_work(settings)
             if self._hidden(key):
                 raise Refused(RETRY_THE_TRANSACTION)
-            return self._start(key, self._first(now, settings, fingerprint, leased, lease, fields, state, token))
+            return self._start(key, self._first(now, settings, attempt))
+        return self._reserve_existing(now, key, row, attempt, settings)
 
-        verdict = self._judge(row, now, fingerprint, token)
+    def _reserve_existing(self, now: Moment, key: str, row: Row, attempt: Attempt, policy: Policy) -> Answer:
+        transaction = self.transaction
+        assert transaction is not None
+        verdict = self._judge(row, now, attempt)
         if verdict in ("renew", "take over", "replace"):
             if not self._hold_row(key):
                 return self._at_work(row.policy)
@@ -510,84 +516,67 @@ class Session:
             transaction.may_have_written = True
 
         if verdict == "renew":
-            if row.leased != leased:
+            if row.leased != attempt.leased:
                 raise Refused(DOES_NOT_FIT)
-            if not leased:
-                return self._started(row)
-            return self._start(key, self._renewed(row, now, lease))
+            return self._start(key, self._renewed(row, now, attempt.lease)) if row.leased else self._started(row)
         if verdict == "take over":
-            return self._start(key, self._next(row, now, leased, lease, state, token))
+            return self._start(key, self._next(row, now, attempt))
         if verdict == "replace":
-            return self._start(key, self._first(now, settings, fingerprint, leased, lease, fields, state, token))
-        return self._answer(verdict, row, now, fields)
+            return self._start(key, self._first(now, policy, attempt))
+        return self._answer(verdict, row, now, attempt.fields)
 
-    def _judge(self, row: Row, now: Moment, fingerprint: bytes | None, token: UUID) -> str:
+    def _judge(self, row: Row, now: Moment, attempt: Attempt) -> str:
         """What a row means to an attempt. The fingerprint comes first in every state that can be seen."""
         phase = row.phase(now, self.transaction)
         if phase == "absent":
             return "replace"
-        if row.fingerprint != fingerprint:
+        if row.fingerprint != attempt.fingerprint:
             return "mismatch"
-        if phase == "completed":
-            return "replay"
-        if phase == "expired":
-            return "expired"
-        if phase == "released":
-            return "take over"
-        if row.token == token and (row.leased or phase == "in_progress"):
+        if row.token == attempt.token and phase in ("in_progress", "lapsed") and (row.leased or phase != "lapsed"):
             return "renew"
-        if phase == "in_progress":
-            return "in_progress"
         attempts_left = row.policy.max_attempts is None or row.attempt < row.policy.max_attempts
-        if row.leased and row.policy.on_lapse == "retry" and attempts_left:
-            return "take over"
-        return "unresolved"
+        may_retry = row.leased and row.policy.on_lapse == "retry" and attempts_left
+        return {
+            "completed": "replay",
+            "expired": "expired",
+            "released": "take over",
+            "in_progress": "in_progress",
+            "lapsed": "take over" if may_retry else "unresolved",
+        }[phase]
 
-    def _first(
-        self,
-        now: Moment,
-        policy: Policy,
-        fingerprint: bytes | None,
-        leased: bool,
-        lease: timedelta | None,
-        fields: dict[str, str] | None,
-        state: Any,
-        token: UUID,
-    ) -> Row:
+    def _first(self, now: Moment, policy: Policy, attempt: Attempt) -> Row:
         assert self.transaction is not None
-        length = (lease or policy.lease) if leased else None
+        lease = attempt.lease_under(policy)
         return Row(
             policy=policy,
-            fingerprint=fingerprint,
-            fields=fields,
+            fingerprint=attempt.fingerprint,
+            fields=attempt.fields,
             created_at=now,
             expires_at=now + policy.ttl,
             owner=self.transaction,
-            token=token,
+            token=attempt.token,
             attempt=1,
-            leased=leased,
-            lease=length,
-            lease_until=now + length if length else None,
+            leased=attempt.leased,
+            lease=lease,
+            lease_until=now + lease if lease else None,
             recovery_point=None,
-            state=state,
+            state=attempt.state,
             checked_at_commit=not self.transaction.unchecked,
         )
 
-    def _next(
-        self, row: Row, now: Moment, leased: bool, lease: timedelta | None, state: Any, token: UUID
-    ) -> Row:
+    def _next(self, row: Row, now: Moment, attempt: Attempt) -> Row:
         """The same life under a new owner: what the last one left of its state stays."""
         assert self.transaction is not None
-        length = (lease or row.policy.lease) if leased else None
+        lease = attempt.lease_under(row.policy)
         return replace(
             row,
             owner=self.transaction,
-            token=token,
+            token=attempt.token,
             attempt=row.attempt + 1,
-            leased=leased,
-            lease=length,
-            lease_until=now + length if length else None,
-            state=row.state if row.state is not None else state,
+            leased=attempt.leased,
+            lease=lease,
+            lease_until=now + lease if lease else None,
+            state=row.state if row.state is not None else attempt.state,
             released_at=None,
             claim_after=None,
             reason=None,
@@ -628,53 +617,47 @@ class Session:
         if outcome == "mismatch":
             return replace(about, mismatched=mismatched(row.fields, fields))
         about = replace(about, expires_at=row.retained_until)
-        if outcome == "expired":
-            return replace(about, completed_at=row.completed_at)
-        if outcome == "replay":
-            return replace(about, completed_at=row.completed_at, response=row.response)
-        return replace(
-            about, lease_until=row.lease_until, retry_after=retry_after(row.policy, row.lease_until, now)
-        )
+        if outcome in ("in_progress", "unresolved"):
+            wait = retry_after(row.policy, row.lease_until, now)
+            return replace(about, lease_until=row.lease_until, retry_after=wait)
+        response = row.response if outcome == "replay" else Response()
+        return replace(about, completed_at=row.completed_at, response=response)
 
     # the owner's calls
 
     def complete(self, now: Moment, key: str, token: UUID, response: Response) -> bool:
-        with self._statement():
-            return self._complete(now, key, token, response)
-
-    def _complete(self, now: Moment, key: str, token: UUID, response: Response) -> bool:
-        if not response.well_formed:
-            raise Refused(BAD_ARGUMENT)
-        row = self._seen(key)
-        if row is None or row.token != token or token == MARK:
-            raise self._not_owned(key, row)
-        if row.completed_at is not None:
-            if row.response == response:
-                assert self.transaction is not None
-                self.transaction.may_have_written = True
+        with self._statement() as transaction:
+            if not response.well_formed:
+                raise Refused(BAD_ARGUMENT)
+            row = self._seen(key)
+            if row is None or row.token != token:
+                raise self._not_owned(key, row)
+            if token == MARK:
+                raise Refused(NOT_THE_OWNER)
+            if row.completed_at is not None and row.response == response:
+                transaction.may_have_written = True
                 return False
-            raise Refused(NOT_THE_OWNER)
-        if row.released_at is not None:
-            raise Refused(NOT_THE_OWNER)
-        if row.leased and row.owner is self.transaction and not self.store.single_transaction:
-            raise Refused(DOES_NOT_FIT)
-        self._wait_for_row(key)
-        self._write(key, replace(row, completed_at=now, response=response, claim_after=None, reason=None))
-        return True
+            if row.completed_at is not None or row.released_at is not None:
+                raise Refused(NOT_THE_OWNER)
+            if row.leased and row.owner is transaction and not self.store.single_transaction:
+                raise Refused(DOES_NOT_FIT)
+            self._hold_or_wait(key)
+            self._write(key, replace(row, completed_at=now, response=response, claim_after=None, reason=None))
+            return True
 
     def release(self, now: Moment, key: str, token: UUID) -> bool:
         with self._statement():
             row = self._seen(key)
-            if row and row.token == token and row.released_at is not None:
-                return False
+            if row is not None and row.token == token:
+                self._hold_or_wait(key)
+                if row.released_at is not None:
+                    return False
             row = self._own(key, token)
             untouched = row.attempt == 1 and row.recovery_point is None
             self._write(key, None if untouched else replace(row, released_at=now))
             return True
 
-    def defer(
-        self, now: Moment, key: str, token: UUID, retry_in: timedelta | None, reason: str | None
-    ) -> bool:
+    def defer(self, now: Moment, key: str, token: UUID, retry_in: timedelta | None, reason: str | None) -> bool:
         with self._statement():
             row = self._own(key, token)
             assert row.lease_until is not None
@@ -706,15 +689,13 @@ class Session:
     def _own(self, key: str, token: UUID) -> Row:
         """The leased, unfinished row of the token, locked."""
         row = self._seen(key)
-        if row is None or row.token != token or token == MARK or row.released_at is not None:
+        if row is None or row.token != token or row.released_at is not None:
             raise self._not_owned(key, row)
         if not row.leased:
             raise Refused(DOES_NOT_FIT)
         if row.completed_at is not None:
             raise Refused(NOT_THE_OWNER)
-        self._wait_for_row(key)
-        assert self.transaction is not None
-        self.transaction.may_have_written = True
+        self._hold_or_wait(key)
         return row
 
     def _not_owned(self, key: str, row: Row | None) -> Refused:
@@ -749,7 +730,10 @@ class Session:
 
     def once(self, now: Moment, key: str, policy: str) -> str:
         with self._statement():
-            return self._once(now, key, self.store.policy(policy))
+            settings = self.store.policy(policy)
+            # most messages are new: once begins with the lock, and keeps it even where there is a row
+            self._hold_key(key)
+            return self._once(now, key, settings)
 
     def once_many(self, now: Moment, keys: list[str], policy: str) -> list[tuple[int, str, str]]:
         with self._statement() as transaction:
@@ -769,7 +753,9 @@ class Session:
         if row is None:
             if not self._hold_key(key):
                 return "in_progress"
-            self._insert(key, self._mark(now, policy))
+            if self._hidden(key):
+                raise Refused(RETRY_THE_TRANSACTION)
+            self._write(key, self._mark(now, policy))
             return "first"
         phase = row.phase(now, self.transaction)
         if phase in ("completed", "expired"):
@@ -780,7 +766,7 @@ class Session:
         return "first"
 
     def _mark(self, now: Moment, policy: Policy) -> Row:
-        return replace(self._first(now, policy, None, False, None, None, None, MARK), completed_at=now)
+        return replace(self._first(now, policy, Attempt(MARK)), completed_at=now)
 
     def once_undo(self, keys: list[str]) -> int:
         with self._statement() as transaction:
@@ -800,6 +786,7 @@ class Session:
         self,
         now: Moment,
         key: str,
+        *,
         fingerprint: bytes | None,
         handler: str,
         response: Response,
@@ -809,16 +796,17 @@ class Session:
         """The handler returns the response; `raising` raises instead, and `greedy` reserves its own key before."""
         with self._statement():
             settings = self.store.policy(policy)
-            if self._seen(key) is None:
+            row = self._seen(key)
+            if row is None:
                 if not self._hold_key(key):
                     return self._at_work(settings)
-                row = self._first(now, settings, fingerprint, False, None, None, None, token)
+                if self._hidden(key):
+                    raise Refused(RETRY_THE_TRANSACTION)
+                row = self._first(now, settings, Attempt(token, fingerprint))
                 if handler == "greedy":
-                    if self._hidden(key):
-                        raise Refused(RETRY_THE_TRANSACTION)
                     raise Refused(NOT_THE_OWNER if response.well_formed else BAD_ARGUMENT)
             else:
-                answer = self._reserve(now, key, fingerprint, False, None, None, None, token, policy)
+                answer = self._reserve(now, key, Attempt(token, fingerprint), policy)
                 if answer.outcome != "started":
                     return answer
                 row = self._seen(key)
@@ -827,7 +815,7 @@ class Session:
                 raise Refused(RAISED_BY_HANDLER)
             if not response.well_formed:
                 raise Refused(BAD_ARGUMENT)
-            self._insert(key, replace(row, completed_at=now.apart(), response=response, claim_after=None, reason=None))
+            self._write(key, replace(row, completed_at=now.apart(), response=response, claim_after=None, reason=None))
             return self._ran(key)
 
     def _ran(self, key: str) -> Answer:
