@@ -1,5 +1,5 @@
 -- A mark is a finished row without an owner: its token is the nil UUID, which no attempt may use. Nearly every message
--- is a new one, so the lock is tried first and one look, under it, is enough; without the lock it still finds duplicates.
+-- is a new one, so the lock is tried first and one look under it is enough; without the lock it still finds duplicates.
 create or replace function idem.once(scope text, key text, policy text default 'messages') returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column

@@ -3,7 +3,7 @@
 -- another token by now, is somebody else's event.
 --
 -- Where the session has said SET CONSTRAINTS ALL IMMEDIATE it runs within reserve, too early. A row as young as the
--- client's own statement may be such a one: it is put off, once, by writing it again with the check deferred. That costs
+-- client's statement may be such a one: it is put off, once, by writing it again with the check deferred. That costs
 -- nothing where it is not needed, as SET CONSTRAINTS in every reserve would. Where the transaction ends with that very
 -- statement, the second check follows at once.
 create or replace function idem_private.require_completion() returns trigger

@@ -824,7 +824,7 @@ revoke all on function idem_private.note_leased(text, text, boolean) from public
 -- another token by now, is somebody else's event.
 --
 -- Where the session has said SET CONSTRAINTS ALL IMMEDIATE it runs within reserve, too early. A row as young as the
--- client's own statement may be such a one: it is put off, once, by writing it again with the check deferred. That costs
+-- client's statement may be such a one: it is put off, once, by writing it again with the check deferred. That costs
 -- nothing where it is not needed, as SET CONSTRAINTS in every reserve would. Where the transaction ends with that very
 -- statement, the second check follows at once.
 create or replace function idem_private.require_completion() returns trigger
@@ -2313,7 +2313,7 @@ revoke all on function idem.run(text, text, bytea, regprocedure, jsonb, text) fr
 
 -- sql/core/once.sql
 -- A mark is a finished row without an owner: its token is the nil UUID, which no attempt may use. Nearly every message
--- is a new one, so the lock is tried first and one look, under it, is enough; without the lock it still finds duplicates.
+-- is a new one, so the lock is tried first and one look under it is enough; without the lock it still finds duplicates.
 create or replace function idem.once(scope text, key text, policy text default 'messages') returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
