@@ -20,7 +20,8 @@ begin
             gen_random_uuid(), 1, true
         )
         on conflict do nothing;
-        raise exception using errcode = 'IK000', message = 'there is no such row: take the insert back';
+        -- There is no such row: take the insert back.
+        raise sqlstate 'IK000';
     exception
         when sqlstate 'IK000' then
             return;
