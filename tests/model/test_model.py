@@ -15,7 +15,8 @@ SEED = int(os.environ.get("PYIDEM_MODEL_SEED", "1"))
 MINUTES = float(os.environ.get("PYIDEM_MODEL_MINUTES", "0"))
 ROUNDS = 7
 
-# what at least a long search has to meet
+# what a search of so many steps has to meet
+LONG = 40_000
 OUTCOMES = {
     "reserve": {"started", "replay", "in_progress", "unresolved", "mismatch", "expired"}
     | {"IK001", "IK004", "IK005", "IK006", "IK007", "22023", "40001"},
@@ -59,7 +60,8 @@ if MINUTES > 0:
                 number += 1
         finally:
             report(stage)
-        assert not unmet(stage.reached)
+        if stage.steps > LONG:
+            assert not unmet(stage.reached)
 
 else:
 
