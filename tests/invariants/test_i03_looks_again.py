@@ -192,6 +192,35 @@ def test_i1_without_the_lock_whoever_loses_the_race_is_told_so(db: Database, in_
     assert (loser.result() == "IK002") == ("idem.run" in call)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "idem.reserve('shop', 'k')",
+        "idem.run('shop', 'k', null, 'pay(jsonb)', 'null')",
+        "idem.once('shop', 'k')",
+        "idem.once_many('shop', '{j,k}')",
+        "idem.complete('shop', 'k', gen_random_uuid())",
+    ],
+    ids=["reserve", "run", "once", "once_many", "complete"],
+)
+def test_i3_an_old_snapshot_waits_for_nobody_who_changes_what_it_cannot_see(db: Database, call: str) -> None:
+    old, owner = db.connect(autocommit=True), db.connect()
+    old.execute(
+        "create function pay(args jsonb) returns idem.response language sql as"
+        " 'select null::int, null::jsonb, null::bytea'"
+    )
+    # not lock_timeout, which would look like the answer
+    old.execute("set statement_timeout = '2s'")
+    old.execute("begin isolation level repeatable read")
+    assert lookup(old, "k").outcome == "absent"
+    token = reserve(owner, "k", mode="leased").token
+    owner.commit()
+    owner_call(owner, "extend", "k", token)
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        old.execute(f"select {call}".encode())
+    owner.rollback()
+
+
 def test_i3_the_second_half_of_run_waits_for_nobody_by_itself(db: Database) -> None:
     owner, other = db.connect(), db.connect()
     reserve(owner, "k", token=uuid4())
