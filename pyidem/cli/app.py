@@ -11,12 +11,11 @@ from pyidem.cli.sql import sql
 from pyidem.cli.upgrade import upgrade
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 refused or failed, 2 wrong usage.",
+    epilog="Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 done in part.",
 )
 
 

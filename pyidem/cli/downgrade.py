@@ -1,12 +1,11 @@
 """`pyidem downgrade`."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from pyidem import migrate
-from pyidem.cli.common import Dsn, fail, reported
+from pyidem.cli.common import Dsn, ask, reported
 
 
 def downgrade(
@@ -34,7 +33,4 @@ def _confirm(keys: int) -> None:
     if keys == 0:
         return
     warning = f"this forgets {keys} stored {'key' if keys == 1 else 'keys'}: retries of what they protect run again"
-    if not sys.stdin.isatty():
-        fail(f"{warning}. Give --yes to go on.")
-    if not typer.confirm(f"pyidem: {warning}. Go on?"):
-        raise typer.Exit(1)
+    ask(f"{warning}.", yes=False)
