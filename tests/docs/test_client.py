@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import psycopg
 import pytest
 from sqlalchemy.engine import URL
@@ -143,6 +144,23 @@ def test_the_fixtures_do_what_the_example_says(tmp_path: Path, testing_db: Datab
 
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
+
+
+def test_a_call_of_an_api_is_answered_under_one_key(client: dict[str, Any]) -> None:
+    keys = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        keys.append(request.headers["Idempotency-Key"])
+        if len(keys) == 1:
+            raise httpx.ReadTimeout("lost")
+        return httpx.Response(201, headers={"Idempotency-Replayed": "true"}, json={"id": 1})
+
+    transport = client["IdempotentTransport"](httpx.MockTransport(answer), sleep=lambda _: None)
+    client["api"] = httpx.Client(base_url="http://shop.test", transport=transport)
+
+    assert client["ask_for_refund"]("order-1", 100) == ({"id": 1}, True)
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
 
 
 def test_an_asynchronous_block_runs_once(client: dict[str, Any], shop: Database) -> None:
