@@ -14,11 +14,13 @@ begin;
 -- types
 \ir types/reservation.sql
 \ir types/response.sql
+\ir types/lapsed_reservation.sql
 
 -- tables
 \ir tables/policy.sql
 \ir tables/reservation.sql
 \ir tables/unfinished.sql
+\ir tables/event.sql
 \ir tables/secret.sql
 \ir tables/testing.sql
 \ir tables/object.sql
@@ -45,6 +47,8 @@ begin;
 \ir private/owned_here.sql
 \ir private/real_expiry.sql
 \ir private/phase.sql
+\ir private/is_lapsed.sql
+\ir private/lapsed_at.sql
 \ir private/policy_of.sql
 \ir private/retry_after.sql
 \ir private/mismatched_fields.sql
@@ -53,16 +57,29 @@ begin;
 \ir private/begin_leased.sql
 \ir private/note_leased.sql
 \ir private/require_completion.sql
+\ir private/note_left_behind.sql
 \ir private/judge.sql
 \ir private/renew_lease.sql
+\ir private/record_event.sql
+\ir private/record_lapse.sql
 \ir private/take_over.sql
 \ir private/replace_expired.sql
 \ir private/started.sql
 \ir private/reserve_existing.sql
 \ir private/mark_existing.sql
 \ir private/require_fresh_snapshot.sql
+\ir private/refuse_absent.sql
 \ir private/refuse_owner_call.sql
 \ir private/hold.sql
+\ir private/free_key.sql
+\ir private/back_off.sql
+\ir private/may_claim.sql
+\ir private/check_claim.sql
+\ir private/claim.sql
+\ir private/check_resolution.sql
+\ir private/refuse_resolution.sql
+\ir private/purge_events.sql
+\ir private/forget_events.sql
 \ir private/check_policy.sql
 \ir private/retire_policy.sql
 \ir private/revive_policy.sql
@@ -88,11 +105,17 @@ begin;
 \ir core/once_many.sql
 \ir core/once_undo.sql
 
+-- recovery
+\ir recovery/claim_lapsed.sql
+\ir recovery/resolve.sql
+\ir recovery/history.sql
+
 -- operation
 \ir operation/version.sql
 \ir operation/enable_testing.sql
 \ir operation/disable_testing.sql
 \ir operation/grant_client.sql
+\ir operation/grant_resolver.sql
 
 -- views
 \ir views/policies.sql

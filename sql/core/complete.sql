@@ -10,8 +10,6 @@ create or replace function idem.complete(
 ) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
-declare
-    was_leased boolean;
 begin
     if not idem_private.headers_are_pairs(complete.headers) then
         perform idem_private.refuse_headers();
@@ -31,8 +29,7 @@ begin
     end if;
 
     -- Anything else may have to be waited for, and the clock is read after that.
-    select r.leased into was_leased
-    from idem_private.reservation as r
+    perform from idem_private.reservation as r
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
         and r.completed_at is null and r.released_at is null
         and (
@@ -49,11 +46,9 @@ begin
             headers = complete.headers,
             body = complete.body
         where r.scope = complete.scope collate "C" and r.key = complete.key collate "C";
-        if was_leased then
-            delete from idem_private.unfinished as u
-            where u.scope = complete.scope collate "C" and u.key = complete.key collate "C";
-            perform idem_private.commit_durably();
-        end if;
+        delete from idem_private.unfinished as u
+        where u.scope = complete.scope collate "C" and u.key = complete.key collate "C";
+        perform idem_private.commit_durably();
         return true;
     end if;
 

@@ -6,17 +6,25 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     held idem_private.reservation;
     at timestamptz;
+    claim_after timestamptz;
 begin
     defer.retry_in := idem_private.check_interval('retry_in', defer.retry_in);
     held := idem_private.hold(defer.scope, defer.key, defer.token);
     at := idem_private.clock();
+    if held.lease_until < at then
+        perform idem_private.record_lapse(held);
+    end if;
     -- Only ever earlier: a lease that is over stays over since then.
     update idem_private.reservation as r
     set lease_until = least(r.lease_until, at)
     where r.scope = held.scope and r.key = held.key;
     update idem_private.unfinished as u
-    set claim_after = at + defer.retry_in, reason = defer.reason
-    where u.scope = held.scope and u.key = held.key;
+    set claim_after = at + coalesce(defer.retry_in, idem_private.back_off(u.claims)), reason = defer.reason
+    where u.scope = held.scope and u.key = held.key
+    returning u.claim_after into claim_after;
+    perform idem_private.record_event(
+        held, 'deferred', at, defer.reason, jsonb_build_object('claim_after', claim_after)
+    );
     -- That was not a reservation: idem_private.begin_leased must not take it for one.
     perform set_config('idem_private.last_leased', '', true);
     return true;
@@ -24,6 +32,6 @@ end
 $$;
 
 comment on function idem.defer(text, text, uuid, interval, text) is
-'Leased: the owner gives up and the outcome is unknown; the lease ends now and the policy decides, as after any lapse. The token stays valid until another attempt or a resolver takes over. retry_in delays resolvers only. Errors: IK001, IK002, IK003, IK004, 22023.';
+'Leased: the owner gives up and the outcome is unknown; the lease ends now and the policy decides, as after any lapse. The token stays valid until another attempt or a resolver takes over. retry_in delays resolvers only; after a claim its default grows with every claim. Errors: IK001, IK002, IK003, IK004, 22023.';
 
 revoke all on function idem.defer(text, text, uuid, interval, text) from public;

@@ -11,12 +11,7 @@ begin
     from idem_private.reservation as r
     where r.scope = refuse_owner_call.scope collate "C" and r.key = refuse_owner_call.key collate "C";
     if not found then
-        perform idem_private.require_fresh_snapshot(refuse_owner_call.scope, refuse_owner_call.key);
-        raise exception using
-            errcode = 'IK003',
-            message = 'there is no such reservation',
-            detail = jsonb_build_object('code', 'no_such_reservation')::text,
-            hint = 'It was never made, was rolled back or released, or has expired and was purged.';
+        perform idem_private.refuse_absent(refuse_owner_call.scope, refuse_owner_call.key);
     end if;
     if found_row.token is distinct from refuse_owner_call.token or found_row.released_at is not null then
         raise exception using

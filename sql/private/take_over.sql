@@ -5,6 +5,7 @@ create or replace function idem_private.take_over(
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+    at constant timestamptz := idem_private.clock();
     taken idem_private.reservation;
 begin
     update idem_private.reservation as r
@@ -16,11 +17,19 @@ begin
         leased = take_over.leased,
         put_off = false,
         lease = take_over.lease,
-        lease_until = idem_private.clock() + take_over.lease,
+        lease_until = at + take_over.lease,
         state = coalesce(r.state, take_over.state),
         released_at = null
     where r.scope = held.scope and r.key = held.key
     returning r.* into taken;
+
+    if held.released_at is null then
+        perform idem_private.record_lapse(held);
+    end if;
+    perform idem_private.record_event(
+        taken, case when held.released_at is null then 'taken_over' else 'reserved' end, at, null,
+        jsonb_build_object('mode', case when taken.leased then 'leased' else 'atomic' end)
+    );
     return taken;
 end
 $$;

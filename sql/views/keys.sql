@@ -9,12 +9,19 @@ select
     r.attempt,
     r.created_at,
     r.lease_until,
+    case
+        when phase.outcome <> 'lapsed' then null
+        when r.leased then r.lease_until
+        else greatest(r.created_at, r.owned_at)
+    end as lapsed_at,
     r.released_at,
     r.completed_at,
     idem_private.real_expiry(r.expires_at, r.completed_at, p.min_retention) as expires_at,
     r.status,
     r.recovery_point,
+    u.scope is not null as unfinished,
     u.claims,
+    p.max_claims,
     u.claim_after,
     u.reason
 from idem_private.reservation as r
@@ -28,4 +35,4 @@ cross join (select idem_private.clock() as at) as now
 cross join lateral (select idem_private.phase(r, p.min_retention, p.tombstone, now.at) as outcome) as phase;
 
 comment on view idem.keys is
-'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup.';
+'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup. Where unfinished is asked for, no completed key is read.';

@@ -11,6 +11,7 @@ from tests.support.database import ROOT
 
 SOURCES = [path.read_text() for path in sorted((ROOT / "sql").rglob("*.sql"))]
 SECTIONS = sections(REFERENCE)
+TYPES = ["idem.reservation", "idem.lapsed_reservation", "idem.response"]
 
 
 def query(connection: psycopg.Connection, text: str) -> list[tuple[Any, ...]]:
@@ -48,7 +49,7 @@ def test_signatures_are_those_of_the_catalog(tx: psycopg.Connection) -> None:
     assert sorted(shown) == sorted(plain(signature) for (signature,) in catalog)
 
 
-@pytest.mark.parametrize("name", ["idem.reservation", "idem.response", "idem.policies", "idem.keys"])
+@pytest.mark.parametrize("name", [*TYPES, "idem.policies", "idem.keys"])
 def test_columns_are_those_of_the_catalog(name: str, tx: psycopg.Connection) -> None:
     catalog = query(
         tx,
@@ -58,7 +59,7 @@ def test_columns_are_those_of_the_catalog(name: str, tx: psycopg.Connection) -> 
     assert [bare(row[0]) for row in rows(SECTIONS[name])] == [column for (column,) in catalog]
 
 
-@pytest.mark.parametrize("name", ["idem.reservation", "idem.response"])
+@pytest.mark.parametrize("name", TYPES)
 def test_types_of_columns_are_those_of_the_catalog(name: str, tx: psycopg.Connection) -> None:
     catalog = query(
         tx,

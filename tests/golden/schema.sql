@@ -2,6 +2,21 @@ create schema idem;
 
 create schema idem_private;
 
+create type idem.lapsed_reservation as (
+    scope text,
+    key text,
+    token uuid,
+    attempt integer,
+    downstream_key uuid,
+    recovery_point text,
+    state jsonb,
+    policy text,
+    created_at timestamp with time zone,
+    lapsed_at timestamp with time zone,
+    claims integer,
+    reason text
+);
+
 create type idem.reservation as (
     outcome text,
     token uuid,
@@ -29,6 +44,20 @@ create type idem.response as (
 create table idem_private.alembic_version (
     version_num character varying(32) not null,
     constraint alembic_version_pkc PRIMARY KEY (version_num)
+);
+
+create table idem_private.event (
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    number bigint not null,
+    life timestamp with time zone not null,
+    at timestamp with time zone not null,
+    event text not null,
+    attempt integer not null,
+    by_role name,
+    reason text,
+    detail jsonb,
+    constraint event_pkey PRIMARY KEY (scope, key, number)
 );
 
 create table idem_private.object (
@@ -143,6 +172,8 @@ create table idem_private.unfinished (
     constraint unfinished_pkey PRIMARY KEY (scope, key)
 ) with (fillfactor=70);
 
+CREATE INDEX event_age ON idem_private.event USING btree (at);
+
 CREATE INDEX reservation_expiry ON idem_private.reservation USING btree (expires_at);
 
 CREATE TRIGGER check_policy BEFORE INSERT OR UPDATE ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.check_policy();
@@ -153,6 +184,8 @@ CREATE TRIGGER revive_policy AFTER INSERT ON idem_private.policy FOR EACH ROW EX
 
 CREATE CONSTRAINT TRIGGER reservation_completed AFTER INSERT OR UPDATE OF token ON idem_private.reservation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((NOT new.leased) AND (new.completed_at IS NULL))) EXECUTE FUNCTION idem_private.require_completion();
 
+CREATE CONSTRAINT TRIGGER reservation_left_behind AFTER INSERT OR UPDATE OF token ON idem_private.reservation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((NOT new.leased) AND (new.completed_at IS NULL))) EXECUTE FUNCTION idem_private.note_left_behind();
+
 create function idem.checkpoint(
     scope text,
     key text,
@@ -160,6 +193,16 @@ create function idem.checkpoint(
     recovery_point text,
     state jsonb default NULL::jsonb
 ) returns boolean
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.claim_lapsed(
+    max_rows integer default 10,
+    lease interval default NULL::interval,
+    policy text default NULL::text,
+    scope text default NULL::text,
+    key text default NULL::text
+) returns SETOF idem.lapsed_reservation
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
@@ -212,6 +255,19 @@ set search_path=pg_catalog, pg_temp;
 create function idem.grant_client(
     role name
 ) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.grant_resolver(
+    role name
+) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.history(
+    scope text,
+    key text
+) returns TABLE(at timestamp with time zone, event text, attempt integer, by_role name, reason text, detail jsonb)
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
@@ -275,6 +331,20 @@ create function idem.reserve(
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.resolve(
+    scope text,
+    key text,
+    action text,
+    reason text,
+    attempt integer default NULL::integer,
+    force boolean default false,
+    status integer default NULL::integer,
+    headers jsonb default NULL::jsonb,
+    body bytea default NULL::bytea
+) returns boolean
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem.run(
     scope text,
     key text,
@@ -322,6 +392,11 @@ create function idem_private.answer(
 ) returns idem.reservation
 language plpgsql stable;
 
+create function idem_private.back_off(
+    claims integer
+) returns interval
+language sql immutable;
+
 create function idem_private.begin_leased() returns void
 language plpgsql volatile;
 
@@ -337,6 +412,14 @@ create function idem_private.check_call(
     scope text,
     key text,
     policy text
+) returns void
+language plpgsql stable;
+
+create function idem_private.check_claim(
+    max_rows integer,
+    policy text,
+    scope text,
+    key text
 ) returns void
 language plpgsql stable;
 
@@ -370,10 +453,28 @@ create function idem_private.check_policy() returns trigger
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem_private.check_resolution(
+    scope text,
+    key text,
+    action text,
+    reason text,
+    status integer,
+    headers jsonb,
+    body bytea
+) returns void
+language plpgsql stable;
+
 create function idem_private.check_token(
     token uuid
 ) returns void
 language plpgsql immutable;
+
+create function idem_private.claim(
+    held idem_private.reservation,
+    lease interval,
+    at timestamp with time zone
+) returns idem.lapsed_reservation
+language plpgsql volatile;
 
 create function idem_private.clock() returns timestamp with time zone
 language sql volatile;
@@ -398,6 +499,21 @@ create function idem_private.exact_interval(
 ) returns interval
 language sql immutable;
 
+create function idem_private.forget_events(
+    scope text,
+    key text
+) returns bigint
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem_private.free_key(
+    held idem_private.reservation,
+    at timestamp with time zone,
+    keep boolean,
+    token uuid
+) returns void
+language plpgsql volatile;
+
 create function idem_private.grant_calls(
     role name,
     calls text[]
@@ -415,6 +531,12 @@ create function idem_private.hold(
     token uuid
 ) returns idem_private.reservation
 language plpgsql volatile;
+
+create function idem_private.is_lapsed(
+    row_ idem_private.reservation,
+    at timestamp with time zone
+) returns boolean
+language sql stable;
 
 create function idem_private.judge(
     row_ idem_private.reservation,
@@ -440,6 +562,11 @@ create function idem_private.keyed_hash(
 ) returns bytea
 language sql immutable;
 
+create function idem_private.lapsed_at(
+    row_ idem_private.reservation
+) returns timestamp with time zone
+language sql immutable;
+
 create function idem_private.lock_id(
     scope text,
     key text
@@ -454,6 +581,14 @@ create function idem_private.mark_existing(
 ) returns text
 language plpgsql volatile;
 
+create function idem_private.may_claim(
+    claims integer,
+    max_claims integer,
+    claim_after timestamp with time zone,
+    at timestamp with time zone
+) returns boolean
+language sql immutable;
+
 create function idem_private.mismatched_fields(
     stored jsonb,
     given jsonb
@@ -466,6 +601,10 @@ create function idem_private.note_leased(
     renewed boolean
 ) returns void
 language plpgsql volatile;
+
+create function idem_private.note_left_behind() returns trigger
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
 
 create function idem_private.owned_here(
     owner_xid xid8,
@@ -493,6 +632,12 @@ set DateStyle=ISO, YMD
 set IntervalStyle=postgres
 set quote_all_identifiers=off;
 
+create function idem_private.purge_events(
+    max_rows integer
+) returns bigint
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem_private.real_expiry(
     expires_at timestamp with time zone,
     completed_at timestamp with time zone,
@@ -500,9 +645,29 @@ create function idem_private.real_expiry(
 ) returns timestamp with time zone
 language sql stable;
 
+create function idem_private.record_event(
+    held idem_private.reservation,
+    event text,
+    at timestamp with time zone,
+    reason text,
+    detail jsonb
+) returns void
+language sql volatile;
+
+create function idem_private.record_lapse(
+    held idem_private.reservation
+) returns void
+language sql volatile;
+
 create function idem_private.record_objects() returns void
 language sql volatile
 set search_path=pg_catalog, pg_temp;
+
+create function idem_private.refuse_absent(
+    scope text,
+    key text
+) returns void
+language plpgsql volatile;
 
 create function idem_private.refuse_headers() returns void
 language plpgsql stable;
@@ -514,6 +679,12 @@ create function idem_private.refuse_owner_call(
     leased_only boolean
 ) returns void
 language plpgsql volatile;
+
+create function idem_private.refuse_resolution(
+    held idem_private.reservation,
+    phase text
+) returns void
+language plpgsql stable;
 
 create function idem_private.renew_lease(
     held idem_private.reservation,
@@ -604,12 +775,15 @@ create view idem.keys (
     attempt integer,
     created_at timestamp with time zone,
     lease_until timestamp with time zone,
+    lapsed_at timestamp with time zone,
     released_at timestamp with time zone,
     completed_at timestamp with time zone,
     expires_at timestamp with time zone,
     status integer,
     recovery_point text,
+    unfinished boolean,
     claims integer,
+    max_claims integer,
     claim_after timestamp with time zone,
     reason text
 );

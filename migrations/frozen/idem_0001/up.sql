@@ -40,6 +40,25 @@ create type idem.response as (
 comment on type idem.response is
 'What a handler of idem.run returns. Headers are a JSON array of [name, value] pairs.';
 
+-- sql/types/lapsed_reservation.sql
+create type idem.lapsed_reservation as (
+    scope text,
+    key text,
+    token uuid,
+    attempt int,
+    downstream_key uuid,
+    recovery_point text,
+    state jsonb,
+    policy text,
+    created_at timestamptz,
+    lapsed_at timestamptz,
+    claims int,
+    reason text
+);
+
+comment on type idem.lapsed_reservation is
+'A lapsed key that idem.claim_lapsed has handed to a resolver, with the token to end it by.';
+
 -- sql/tables/policy.sql
 create table idem_private.policy (
     name text collate "C" primary key,
@@ -153,6 +172,31 @@ comment on table idem_private.unfinished is 'One row per leased reservation that
 comment on column idem_private.unfinished.claims is 'How often a resolver has claimed this attempt.';
 comment on column idem_private.unfinished.claim_after is 'No claim before then: the owner asked for it.';
 comment on column idem_private.unfinished.reason is 'Why the owner gave up, in its own words.';
+
+-- sql/tables/event.sql
+-- What the row in idem_private.reservation cannot tell, because it only holds how things are now. Nothing is written
+-- here on the way from reserve to complete, by a replay, run or once. Events of a key are written under the lock of
+-- its row, so that their numbers follow each other as they happened.
+create table idem_private.event (
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    number bigint generated always as identity,
+    life timestamptz not null,
+    at timestamptz not null,
+    event text not null,
+    attempt int not null,
+    by_role name,
+    reason text,
+    detail jsonb,
+    primary key (scope, key, number)
+);
+
+create index event_age on idem_private.event (at);
+
+comment on table idem_private.event is 'Takeovers, lapses, claims, deferrals, releases, and what operators did.';
+comment on column idem_private.event.life is 'created_at of the reservation: tells one life of the key from the next.';
+comment on column idem_private.event.by_role is 'Who called; null where time alone did it.';
+comment on column idem_private.event.reason is 'Why, in the words of the owner, the resolver or the operator.';
 
 -- sql/tables/secret.sql
 -- One SHA-256 block of random bits: a UUID gives 122, three make more than each half needs. It travels with a dump, so
@@ -639,6 +683,28 @@ comment on function idem_private.phase(idem_private.reservation, interval, inter
 
 revoke all on function idem_private.phase(idem_private.reservation, interval, interval, timestamptz) from public;
 
+-- sql/private/is_lapsed.sql
+create or replace function idem_private.is_lapsed(row_ idem_private.reservation, at timestamptz) returns boolean
+language sql stable as $$
+    select idem_private.phase(row_, interval '0', interval '0', at) = 'lapsed'
+$$;
+
+comment on function idem_private.is_lapsed(idem_private.reservation, timestamptz) is
+'Whether the outcome of a row is unknown at a time; retention does not matter to that.';
+
+revoke all on function idem_private.is_lapsed(idem_private.reservation, timestamptz) from public;
+
+-- sql/private/lapsed_at.sql
+create or replace function idem_private.lapsed_at(row_ idem_private.reservation) returns timestamptz
+language sql immutable as $$
+    select case when row_.leased then row_.lease_until else greatest(row_.created_at, row_.owned_at) end
+$$;
+
+comment on function idem_private.lapsed_at(idem_private.reservation) is
+'When a lapsed row lapsed: at the end of its lease. An atomic one never had any, and was left behind as it was taken.';
+
+revoke all on function idem_private.lapsed_at(idem_private.reservation) from public;
+
 -- sql/private/policy_of.sql
 create or replace function idem_private.policy_of(name text) returns idem_private.policy
 language plpgsql stable as $$
@@ -863,6 +929,36 @@ deferrable initially deferred
 for each row when (not new.leased and new.completed_at is null)
 execute function idem_private.require_completion();
 
+-- sql/private/note_left_behind.sql
+-- The counterpart of idem_private.require_completion: its trigger fires only where that one does not, in the replica
+-- role. So an atomic reservation that is committed unfinished is listed for resolvers, and no other pays for it.
+create or replace function idem_private.note_left_behind() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+    insert into idem_private.unfinished (scope, key)
+    select r.scope, r.key
+    from idem_private.reservation as r
+    where r.scope = new.scope and r.key = new.key and r.token = new.token
+        and r.completed_at is null and not r.leased
+    on conflict do nothing;
+    return null;
+end
+$$;
+
+comment on function idem_private.note_left_behind() is
+'Lists an unfinished atomic reservation at commit where the check of IK005 does not run.';
+
+revoke all on function idem_private.note_left_behind() from public;
+
+create constraint trigger reservation_left_behind
+after insert or update of token on idem_private.reservation
+deferrable initially deferred
+for each row when (not new.leased and new.completed_at is null)
+execute function idem_private.note_left_behind();
+
+alter table idem_private.reservation enable replica trigger reservation_left_behind;
+
 -- sql/private/judge.sql
 -- The one place that decides what an existing row means to an attempt, in every state, before and after it is locked.
 -- 'take' and 'renew' say what reserve may do once it holds the row. The fingerprint comes first: whatever the state,
@@ -927,6 +1023,51 @@ comment on function idem_private.renew_lease(idem_private.reservation, interval)
 
 revoke all on function idem_private.renew_lease(idem_private.reservation, interval) from public;
 
+-- sql/private/record_event.sql
+create or replace function idem_private.record_event(
+    held idem_private.reservation, event text, at timestamptz, reason text, detail jsonb
+) returns void
+language sql volatile as $$
+    insert into idem_private.event (scope, key, life, at, event, attempt, by_role, reason, detail)
+    values (
+        held.scope, held.key, held.created_at, record_event.at, record_event.event, held.attempt,
+        idem_private.caller(), record_event.reason,
+        nullif(
+            jsonb_strip_nulls(
+                coalesce(record_event.detail, '{}')
+                || jsonb_build_object('session_user', nullif(session_user::text, idem_private.caller()::text))
+            ),
+            '{}'
+        )
+    )
+$$;
+
+comment on function idem_private.record_event(idem_private.reservation, text, timestamptz, text, jsonb) is
+'Notes what the caller did to the row of a key that it holds locked; session_user is named where SET ROLE hides it.';
+
+revoke all on function idem_private.record_event(
+    idem_private.reservation, text, timestamptz, text, jsonb
+) from public;
+
+-- sql/private/record_lapse.sql
+-- Nobody is there when a lease ends, so whoever acts on the lapsed row writes it down. An owner that gave up has done
+-- so itself.
+create or replace function idem_private.record_lapse(held idem_private.reservation) returns void
+language sql volatile as $$
+    insert into idem_private.event (scope, key, life, at, event, attempt)
+    select held.scope, held.key, held.created_at, idem_private.lapsed_at(held), 'lapsed', held.attempt
+    where not exists (
+        select from idem_private.event as e
+        where e.scope = held.scope and e.key = held.key and e.life = held.created_at
+            and e.event in ('lapsed', 'deferred') and e.at >= idem_private.lapsed_at(held)
+    )
+$$;
+
+comment on function idem_private.record_lapse(idem_private.reservation) is
+'Notes when the row of a lapsed key that the caller holds locked lapsed, unless that has been noted.';
+
+revoke all on function idem_private.record_lapse(idem_private.reservation) from public;
+
 -- sql/private/take_over.sql
 -- A new owner, the same life: fingerprint, fields, policy and what the last owner left of its state stay.
 create or replace function idem_private.take_over(
@@ -935,6 +1076,7 @@ create or replace function idem_private.take_over(
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+    at constant timestamptz := idem_private.clock();
     taken idem_private.reservation;
 begin
     update idem_private.reservation as r
@@ -946,11 +1088,19 @@ begin
         leased = take_over.leased,
         put_off = false,
         lease = take_over.lease,
-        lease_until = idem_private.clock() + take_over.lease,
+        lease_until = at + take_over.lease,
         state = coalesce(r.state, take_over.state),
         released_at = null
     where r.scope = held.scope and r.key = held.key
     returning r.* into taken;
+
+    if held.released_at is null then
+        perform idem_private.record_lapse(held);
+    end if;
+    perform idem_private.record_event(
+        taken, case when held.released_at is null then 'taken_over' else 'reserved' end, at, null,
+        jsonb_build_object('mode', case when taken.leased then 'leased' else 'atomic' end)
+    );
     return taken;
 end
 $$;
@@ -1254,6 +1404,23 @@ comment on function idem_private.require_fresh_snapshot(text, text) is
 
 revoke all on function idem_private.require_fresh_snapshot(text, text) from public;
 
+-- sql/private/refuse_absent.sql
+create or replace function idem_private.refuse_absent(scope text, key text) returns void
+language plpgsql volatile as $$
+begin
+    perform idem_private.require_fresh_snapshot(refuse_absent.scope, refuse_absent.key);
+    raise exception using
+        errcode = 'IK003',
+        message = 'there is no such reservation',
+        detail = jsonb_build_object('code', 'no_such_reservation')::text,
+        hint = 'It was never made, was rolled back or released, or has expired and was purged.';
+end
+$$;
+
+comment on function idem_private.refuse_absent(text, text) is 'Raises IK003, or 40001 where the snapshot is too old to tell.';
+
+revoke all on function idem_private.refuse_absent(text, text) from public;
+
 -- sql/private/refuse_owner_call.sql
 -- Called when the compare-and-set of an owner call has met no row, to say why. Nothing has been changed.
 create or replace function idem_private.refuse_owner_call(scope text, key text, token uuid, leased_only boolean)
@@ -1268,12 +1435,7 @@ begin
     from idem_private.reservation as r
     where r.scope = refuse_owner_call.scope collate "C" and r.key = refuse_owner_call.key collate "C";
     if not found then
-        perform idem_private.require_fresh_snapshot(refuse_owner_call.scope, refuse_owner_call.key);
-        raise exception using
-            errcode = 'IK003',
-            message = 'there is no such reservation',
-            detail = jsonb_build_object('code', 'no_such_reservation')::text,
-            hint = 'It was never made, was rolled back or released, or has expired and was purged.';
+        perform idem_private.refuse_absent(refuse_owner_call.scope, refuse_owner_call.key);
     end if;
     if found_row.token is distinct from refuse_owner_call.token or found_row.released_at is not null then
         raise exception using
@@ -1333,6 +1495,263 @@ comment on function idem_private.hold(text, text, uuid) is
 'Locks the leased row that the token owns; raises IK003, IK002 or IK004 where it does not.';
 
 revoke all on function idem_private.hold(text, text, uuid) from public;
+
+-- sql/private/free_key.sql
+-- A first attempt that left nothing behind is as if it had never been made, so its row goes and a corrected request
+-- may use the key. An earlier attempt or a checkpoint may have had effects: then the row stays, with its fingerprint.
+--
+-- An atomic row that was left behind becomes leased: nobody is to complete it at commit any more.
+create or replace function idem_private.free_key(
+    held idem_private.reservation, at timestamptz, keep boolean, token uuid
+) returns void
+language plpgsql volatile as $$
+#variable_conflict use_column
+begin
+    if held.attempt = 1 and held.recovery_point is null and not free_key.keep then
+        delete from idem_private.reservation as r where r.scope = held.scope and r.key = held.key;
+        delete from idem_private.unfinished as u where u.scope = held.scope and u.key = held.key;
+        return;
+    end if;
+    update idem_private.reservation as r
+    set token = free_key.token, leased = true, released_at = free_key.at
+    where r.scope = held.scope and r.key = held.key;
+    insert into idem_private.unfinished (scope, key)
+    values (held.scope, held.key)
+    on conflict do nothing;
+end
+$$;
+
+comment on function idem_private.free_key(idem_private.reservation, timestamptz, boolean, uuid) is
+'Lets the next reserve have a key whose row the caller holds locked. Keep: its row stays even after a first attempt.';
+
+revoke all on function idem_private.free_key(idem_private.reservation, timestamptz, boolean, uuid) from public;
+
+-- sql/private/back_off.sql
+create or replace function idem_private.back_off(claims int) returns interval
+language sql immutable as $$
+    select case when claims > 0 then least(interval '10 seconds' * 2 ^ least(claims - 1, 20), interval '1 hour') end
+$$;
+
+comment on function idem_private.back_off(int) is
+'How long resolvers leave a key alone after so many claims: 10 seconds, twice as long each time, at most an hour.';
+
+revoke all on function idem_private.back_off(int) from public;
+
+-- sql/private/may_claim.sql
+create or replace function idem_private.may_claim(
+    claims int, max_claims int, claim_after timestamptz, at timestamptz
+) returns boolean
+language sql immutable as $$
+    select claims < max_claims and coalesce(claim_after <= at, true)
+$$;
+
+comment on function idem_private.may_claim(int, int, timestamptz, timestamptz) is
+'Whether a lapsed key is for resolvers now: not put off, and not claimed so often that an operator has to decide.';
+
+revoke all on function idem_private.may_claim(int, int, timestamptz, timestamptz) from public;
+
+-- sql/private/check_claim.sql
+create or replace function idem_private.check_claim(max_rows int, policy text, scope text, key text) returns void
+language plpgsql stable as $$
+begin
+    if check_claim.max_rows < 1 then
+        raise exception using
+            errcode = '22023',
+            message = 'max_rows must be at least 1',
+            detail = jsonb_build_object('code', 'max_rows_out_of_range', 'argument', 'max_rows')::text,
+            hint = 'It bounds how many rows one call takes.';
+    end if;
+    -- what is null is not asked for
+    perform idem_private.check_key(coalesce(check_claim.scope, '-'), coalesce(check_claim.key, '-'), 1, 1024, '');
+    if check_claim.policy is not null and (idem_private.policy_of(check_claim.policy)).name is null then
+        perform idem_private.check_call('-', '-', check_claim.policy);
+    end if;
+end
+$$;
+
+comment on function idem_private.check_claim(int, text, text, text) is
+'Raises 22023, IK001 or IK006: a resolver that asks for what cannot be would wait for ever.';
+
+revoke all on function idem_private.check_claim(int, text, text, text) from public;
+
+-- sql/private/claim.sql
+-- The same attempt in other hands. There is no owner_xid, so that the transaction which claims may also complete.
+create or replace function idem_private.claim(
+    held idem_private.reservation, lease interval, at timestamptz
+) returns idem.lapsed_reservation
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    taken idem_private.reservation;
+    noted idem_private.unfinished;
+begin
+    perform idem_private.record_lapse(held);
+    update idem_private.reservation as r
+    set
+        owned_at = clock_timestamp(),
+        owner_xid = null,
+        token = gen_random_uuid(),
+        leased = true,
+        put_off = false,
+        lease = claim.lease,
+        lease_until = claim.at + claim.lease
+    where r.scope = held.scope and r.key = held.key
+    returning r.* into taken;
+    insert into idem_private.unfinished as u (scope, key, claims)
+    values (held.scope, held.key, 1)
+    on conflict (scope, key) do update set claims = u.claims + 1, claim_after = null
+    returning u.* into noted;
+    perform idem_private.record_event(
+        taken, 'claimed', claim.at, null,
+        jsonb_build_object('claims', noted.claims, 'lease_until', taken.lease_until)
+    );
+    perform idem_private.commit_durably();
+    return row(
+        taken.scope, taken.key, taken.token, taken.attempt, idem.downstream_key(taken.scope, taken.key),
+        taken.recovery_point, taken.state, taken.policy, taken.created_at, idem_private.lapsed_at(held),
+        noted.claims, noted.reason
+    )::idem.lapsed_reservation;
+end
+$$;
+
+comment on function idem_private.claim(idem_private.reservation, interval, timestamptz) is
+'Gives the row of a lapsed key, which the caller holds locked, to a resolver.';
+
+revoke all on function idem_private.claim(idem_private.reservation, interval, timestamptz) from public;
+
+-- sql/private/check_resolution.sql
+create or replace function idem_private.check_resolution(
+    scope text, key text, action text, reason text, status int, headers jsonb, body bytea
+) returns void
+language plpgsql stable as $$
+begin
+    perform idem_private.check_key(check_resolution.scope, check_resolution.key, 1, 1024, '');
+    if check_resolution.action is null or check_resolution.action not in ('complete', 'release', 'retry') then
+        raise exception using
+            errcode = '22023',
+            message = 'unknown action',
+            detail = jsonb_build_object('code', 'unknown_action', 'argument', 'action')::text,
+            hint = 'The actions are complete, release and retry.';
+    elsif coalesce(check_resolution.reason, '') collate "C" !~ '\S' then
+        raise exception using
+            errcode = '22023',
+            message = 'a reason is needed',
+            detail = jsonb_build_object('code', 'reason_missing', 'argument', 'reason')::text,
+            hint = 'Say how you know what happened; it is recorded together with your role.';
+    elsif check_resolution.action <> 'complete' and (
+        check_resolution.status is not null or check_resolution.headers is not null
+        or check_resolution.body is not null
+    ) then
+        raise exception using
+            errcode = '22023',
+            message = 'an answer goes with action complete',
+            detail = jsonb_build_object('code', 'answer_without_complete', 'argument', 'action')::text,
+            hint = 'After release and retry the next attempt will give the answer.';
+    elsif not idem_private.headers_are_pairs(check_resolution.headers) then
+        perform idem_private.refuse_headers();
+    end if;
+end
+$$;
+
+comment on function idem_private.check_resolution(text, text, text, text, int, jsonb, bytea) is
+'Raises IK001 or 22023 where an operator''s decision makes no sense.';
+
+revoke all on function idem_private.check_resolution(text, text, text, text, int, jsonb, bytea) from public;
+
+-- sql/private/refuse_resolution.sql
+create or replace function idem_private.refuse_resolution(held idem_private.reservation, phase text) returns void
+language plpgsql stable as $$
+begin
+    if held.completed_at is not null then
+        raise exception using
+            errcode = 'IK004',
+            message = 'the reservation is finished: there is nothing to decide',
+            detail = jsonb_build_object(
+                'code', 'finished', 'outcome', refuse_resolution.phase, 'attempt', held.attempt
+            )::text,
+            hint = 'idem.lookup shows the answer.';
+    end if;
+    raise exception using
+        errcode = 'IK004',
+        message = format('the reservation is %s, not lapsed', replace(refuse_resolution.phase, '_', ' ')),
+        detail = jsonb_build_object(
+            'code', 'not_lapsed', 'outcome', refuse_resolution.phase, 'attempt', held.attempt
+        )::text,
+        hint = case
+            when not held.leased then 'Its transaction is open: commit it or roll it back.'
+            when refuse_resolution.phase = 'in_progress'
+                then 'Wait for the end of its lease. force => true takes it from its owner, who may be at work.'
+            else 'The next attempt will start. force => true decides otherwise.'
+        end;
+end
+$$;
+
+comment on function idem_private.refuse_resolution(idem_private.reservation, text) is
+'Raises IK004: why an operator''s decision does not fit the row.';
+
+revoke all on function idem_private.refuse_resolution(idem_private.reservation, text) from public;
+
+-- sql/private/purge_events.sql
+-- What became of an unfinished key stays for as long as it is unfinished. An operator's decision stays for 90 days
+-- whatever the setting says, so that nobody who may purge can take it off the record at once.
+create or replace function idem_private.purge_events(max_rows int) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    setting constant text := nullif(current_setting('idem.event_retention', true), '');
+    oldest timestamptz := idem_private.clock() - coalesce(setting::interval, '90 days');
+    oldest_decision timestamptz := least(oldest, idem_private.clock() - interval '90 days');
+    purged bigint;
+begin
+    with old as (
+        select e.scope, e.key, e.number
+        from idem_private.event as e
+        where e.at < oldest and (e.event <> 'resolved' or e.at < oldest_decision)
+            and not exists (
+                select from idem_private.reservation as r
+                where r.scope = e.scope and r.key = e.key and r.completed_at is null
+            )
+        order by e.at
+        limit purge_events.max_rows
+        for update skip locked
+    )
+
+    delete from idem_private.event as e
+    using old as o
+    where e.scope = o.scope and e.key = o.key and e.number = o.number;
+    get diagnostics purged = row_count;
+    return purged;
+end
+$$;
+
+comment on function idem_private.purge_events(int) is
+'Deletes a batch of the oldest events that are past idem.event_retention (90 days unless set), and returns how many.';
+
+revoke all on function idem_private.purge_events(int) from public;
+
+-- sql/private/forget_events.sql
+create or replace function idem_private.forget_events(scope text, key text) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    forgotten bigint;
+begin
+    delete from idem_private.event as e
+    where e.scope = forget_events.scope collate "C"
+        and (forget_events.key is null or e.key = forget_events.key collate "C")
+        and not exists (
+            select from idem_private.reservation as r
+            where r.scope = e.scope and r.key = e.key and r.completed_at is null
+        );
+    get diagnostics forgotten = row_count;
+    return forgotten;
+end
+$$;
+
+comment on function idem_private.forget_events(text, text) is
+'Deletes the events of a key, or of all keys of a scope, but for unfinished ones, and returns how many.';
+
+revoke all on function idem_private.forget_events(text, text) from public;
 
 -- sql/private/check_policy.sql
 -- Every policy that could not work is refused when it is written, by its own name, rather than at some later call.
@@ -1875,8 +2294,6 @@ create or replace function idem.complete(
 ) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
-declare
-    was_leased boolean;
 begin
     if not idem_private.headers_are_pairs(complete.headers) then
         perform idem_private.refuse_headers();
@@ -1896,8 +2313,7 @@ begin
     end if;
 
     -- Anything else may have to be waited for, and the clock is read after that.
-    select r.leased into was_leased
-    from idem_private.reservation as r
+    perform from idem_private.reservation as r
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
         and r.completed_at is null and r.released_at is null
         and (
@@ -1914,11 +2330,9 @@ begin
             headers = complete.headers,
             body = complete.body
         where r.scope = complete.scope collate "C" and r.key = complete.key collate "C";
-        if was_leased then
-            delete from idem_private.unfinished as u
-            where u.scope = complete.scope collate "C" and u.key = complete.key collate "C";
-            perform idem_private.commit_durably();
-        end if;
+        delete from idem_private.unfinished as u
+        where u.scope = complete.scope collate "C" and u.key = complete.key collate "C";
+        perform idem_private.commit_durably();
         return true;
     end if;
 
@@ -1943,14 +2357,13 @@ comment on function idem.complete(text, text, uuid, int, jsonb, bytea) is
 revoke all on function idem.complete(text, text, uuid, int, jsonb, bytea) from public;
 
 -- sql/core/release.sql
--- A first attempt that left nothing behind is as if it had never been made, so its row goes and a corrected request
--- may use the key. An earlier attempt or a checkpoint may have had effects: then the row stays, with its fingerprint.
 create or replace function idem.release(scope text, key text, token uuid) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     held idem_private.reservation;
     repeated boolean;
+    at timestamptz;
 begin
     -- Locked, so that a repetition under way is waited for and then seen.
     select r.released_at is not null into repeated
@@ -1961,14 +2374,9 @@ begin
         return false;
     end if;
     held := idem_private.hold(release.scope, release.key, release.token);
-    if held.attempt = 1 and held.recovery_point is null then
-        delete from idem_private.reservation as r where r.scope = held.scope and r.key = held.key;
-        delete from idem_private.unfinished as u where u.scope = held.scope and u.key = held.key;
-    else
-        update idem_private.reservation as r
-        set released_at = idem_private.clock()
-        where r.scope = held.scope and r.key = held.key;
-    end if;
+    at := idem_private.clock();
+    perform idem_private.free_key(held, at, false, held.token);
+    perform idem_private.record_event(held, 'released', at, null, null);
     return true;
 end
 $$;
@@ -1987,17 +2395,25 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     held idem_private.reservation;
     at timestamptz;
+    claim_after timestamptz;
 begin
     defer.retry_in := idem_private.check_interval('retry_in', defer.retry_in);
     held := idem_private.hold(defer.scope, defer.key, defer.token);
     at := idem_private.clock();
+    if held.lease_until < at then
+        perform idem_private.record_lapse(held);
+    end if;
     -- Only ever earlier: a lease that is over stays over since then.
     update idem_private.reservation as r
     set lease_until = least(r.lease_until, at)
     where r.scope = held.scope and r.key = held.key;
     update idem_private.unfinished as u
-    set claim_after = at + defer.retry_in, reason = defer.reason
-    where u.scope = held.scope and u.key = held.key;
+    set claim_after = at + coalesce(defer.retry_in, idem_private.back_off(u.claims)), reason = defer.reason
+    where u.scope = held.scope and u.key = held.key
+    returning u.claim_after into claim_after;
+    perform idem_private.record_event(
+        held, 'deferred', at, defer.reason, jsonb_build_object('claim_after', claim_after)
+    );
     -- That was not a reservation: idem_private.begin_leased must not take it for one.
     perform set_config('idem_private.last_leased', '', true);
     return true;
@@ -2005,7 +2421,7 @@ end
 $$;
 
 comment on function idem.defer(text, text, uuid, interval, text) is
-'Leased: the owner gives up and the outcome is unknown; the lease ends now and the policy decides, as after any lapse. The token stays valid until another attempt or a resolver takes over. retry_in delays resolvers only. Errors: IK001, IK002, IK003, IK004, 22023.';
+'Leased: the owner gives up and the outcome is unknown; the lease ends now and the policy decides, as after any lapse. The token stays valid until another attempt or a resolver takes over. retry_in delays resolvers only; after a claim its default grows with every claim. Errors: IK001, IK002, IK003, IK004, 22023.';
 
 revoke all on function idem.defer(text, text, uuid, interval, text) from public;
 
@@ -2515,6 +2931,232 @@ comment on function idem.once_undo(text, text[]) is
 
 revoke all on function idem.once_undo(text, text[]) from public;
 
+-- sql/recovery/claim_lapsed.sql
+-- Looks through the short list of unfinished keys, each found in the big table by its primary key: the subselect with
+-- OFFSET keeps the planner from ever reading that table as a whole. A key that is named is looked at even if it is not
+-- on the list, where triggers do not run.
+--
+-- What the look has found may be locked by its owner, or gone, or alive again. So each row is locked only where it can
+-- be at once, and only if its newest version is lapsed by the clock at that moment; the list is read again under the
+-- lock.
+create or replace function idem.claim_lapsed(
+    max_rows int default 10,
+    lease interval default null,
+    policy text default null,
+    scope text default null,
+    key text default null
+) returns setof idem.lapsed_reservation
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    at timestamptz := idem_private.clock();
+    left_over int := coalesce(claim_lapsed.max_rows, 10);
+    look record;
+    held idem_private.reservation;
+    noted idem_private.unfinished;
+    settings idem_private.policy;
+begin
+    claim_lapsed.lease := idem_private.check_interval('lease', claim_lapsed.lease);
+    perform idem_private.check_claim(left_over, claim_lapsed.policy, claim_lapsed.scope, claim_lapsed.key);
+    -- What is written here is no reservation: idem_private.begin_leased must not take it for one.
+    perform set_config('idem_private.last_leased', '', true);
+
+    for look in
+        select named.scope, named.key
+        from (
+            select u.scope, u.key, u.claims, u.claim_after
+            from idem_private.unfinished as u
+            where (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
+                and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
+            union all
+            select claim_lapsed.scope, claim_lapsed.key, 0, null
+            where not exists (
+                select from idem_private.unfinished as u
+                where u.scope = claim_lapsed.scope collate "C" and u.key = claim_lapsed.key collate "C"
+            )
+        ) as named
+        cross join lateral (
+            select r as row_, r.policy
+            from idem_private.reservation as r
+            where r.scope = named.scope and r.key = named.key
+            offset 0
+        ) as found
+        inner join (
+            select p.name, p.max_claims from idem_private.policy as p
+            union all
+            select p.name, p.max_claims from idem_private.retired_policy as p
+        ) as settings on found.policy = settings.name
+        where (claim_lapsed.policy is null or found.policy = claim_lapsed.policy collate "C")
+            and idem_private.is_lapsed(found.row_, at)
+            and idem_private.may_claim(named.claims, settings.max_claims, named.claim_after, at)
+        order by idem_private.lapsed_at(found.row_), named.scope, named.key
+    loop
+        exit when left_over = 0;
+        select r.* into held
+        from idem_private.reservation as r
+        where r.scope = look.scope and r.key = look.key and idem_private.is_lapsed(r, idem_private.clock())
+        for update skip locked;
+        continue when not found;
+        settings := idem_private.policy_of(held.policy);
+        at := idem_private.clock();
+        select u.* into noted
+        from idem_private.unfinished as u
+        where u.scope = held.scope and u.key = held.key;
+        continue when not idem_private.may_claim(
+            coalesce(noted.claims, 0), settings.max_claims, noted.claim_after, at
+        );
+        return next idem_private.claim(held, coalesce(claim_lapsed.lease, settings.lease), at);
+        left_over := left_over - 1;
+    end loop;
+end
+$$;
+
+comment on function idem.claim_lapsed(int, interval, text, text, text) is
+'Hands lapsed keys to a resolver, the longest lapsed first: each with a new token and lease, to be ended by complete, release or defer after finding out what happened. Skips what others hold, what asked for a delay, and what has been claimed max_claims times. Errors: IK001, IK006, 22023.';
+
+revoke all on function idem.claim_lapsed(int, interval, text, text, text) from public;
+
+-- sql/recovery/resolve.sql
+-- Locks the row first, which may mean to wait, and judges it by the clock after that. Whatever the decision, the token
+-- is replaced: an owner or a resolver that comes back learns that it is not its key any more.
+create or replace function idem.resolve(
+    scope text,
+    key text,
+    action text,
+    reason text,
+    attempt int default null,
+    force boolean default false,
+    status int default null,
+    headers jsonb default null,
+    body bytea default null
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    held idem_private.reservation;
+    settings idem_private.policy;
+    at timestamptz;
+    phase text;
+begin
+    perform idem_private.check_resolution(
+        resolve.scope, resolve.key, resolve.action, resolve.reason, resolve.status, resolve.headers, resolve.body
+    );
+    select r.* into held
+    from idem_private.reservation as r
+    where r.scope = resolve.scope collate "C" and r.key = resolve.key collate "C"
+    for update;
+    settings := idem_private.policy_of(held.policy);
+    at := idem_private.clock();
+    phase := idem_private.phase(held, settings.min_retention, settings.tombstone, at);
+    if held.token is null or phase = 'absent' then
+        perform idem_private.refuse_absent(resolve.scope, resolve.key);
+    elsif resolve.attempt <> held.attempt then
+        return false;
+    elsif phase in ('completed', 'expired')
+        or phase <> 'lapsed' and not (held.leased and coalesce(resolve.force, false)) then
+        perform idem_private.refuse_resolution(held, phase);
+    end if;
+
+    if phase = 'lapsed' then
+        perform idem_private.record_lapse(held);
+    end if;
+    perform idem_private.record_event(
+        held, 'resolved', at, resolve.reason,
+        jsonb_build_object(
+            'action', resolve.action, 'status', resolve.status, 'forced', nullif(phase <> 'lapsed', false)
+        )
+    );
+    if resolve.action = 'complete' then
+        update idem_private.reservation as r
+        set
+            token = gen_random_uuid(),
+            released_at = null,
+            completed_at = at,
+            status = resolve.status,
+            headers = resolve.headers,
+            body = resolve.body
+        where r.scope = held.scope and r.key = held.key;
+        delete from idem_private.unfinished as u where u.scope = held.scope and u.key = held.key;
+    else
+        perform idem_private.free_key(held, at, resolve.action = 'retry', gen_random_uuid());
+    end if;
+    perform idem_private.commit_durably();
+    -- That was not a reservation: idem_private.begin_leased must not take it for one.
+    perform set_config('idem_private.last_leased', '', true);
+    return true;
+end
+$$;
+
+comment on function idem.resolve(text, text, text, text, int, boolean, int, jsonb, bytea) is
+'An operator decides about a lapsed key, for a reason that is recorded with the role: complete stores the given answer, release says that the work did not happen, retry lets the next reserve start the next attempt. False: the key is at another attempt than the given one. Force: though somebody may be at work on it. Errors: IK001, IK003, IK004, 22023.';
+
+revoke all on function idem.resolve(text, text, text, text, int, boolean, int, jsonb, bytea) from public;
+
+-- sql/recovery/history.sql
+-- The row tells how a life of the key began and how it ended; what came between has been noted. A lapse that nobody has
+-- acted on yet, or after which the owner completed all the same, follows from the row too.
+create or replace function idem.history(scope text, key text)
+returns table (at timestamptz, event text, attempt int, by_role name, reason text, detail jsonb)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+    perform idem_private.check_key(history.scope, history.key, 1, 1024, '');
+    return query
+    with noted as (
+        select e.*
+        from idem_private.event as e
+        where e.scope = history.scope collate "C" and e.key = history.key collate "C"
+    ),
+
+    stored as (
+        select
+            r.created_at as life,
+            r.attempt,
+            r.policy,
+            r.completed_at,
+            r.status,
+            case
+                when idem_private.is_lapsed(r, idem_private.clock())
+                    or idem_private.lapsed_at(r) < coalesce(r.released_at, r.completed_at)
+                    then idem_private.lapsed_at(r)
+            end as lapsed_at
+        from idem_private.reservation as r
+        where r.scope = history.scope collate "C" and r.key = history.key collate "C"
+    ),
+
+    told as (
+        select
+            lives.life, lives.life as at, 0 as part, 0::bigint as number, 'reserved' as event, 1 as attempt,
+            null::name as by_role, null as reason, jsonb_build_object('policy', s.policy) as detail
+        from (select n.life from noted as n union select s.life from stored as s) as lives
+        left join stored as s on lives.life = s.life
+        union all
+        select n.life, n.at, 1, n.number, n.event, n.attempt, n.by_role, n.reason, n.detail
+        from noted as n
+        union all
+        select s.life, s.lapsed_at, 2, 0, 'lapsed', s.attempt, null, null, null
+        from stored as s
+        where s.lapsed_at is not null and not exists (
+            select from noted as n
+            where n.life = s.life and n.event in ('lapsed', 'deferred') and n.at >= s.lapsed_at
+        )
+        union all
+        select s.life, s.completed_at, 3, 0, 'completed', s.attempt, null, null, jsonb_build_object('status', s.status)
+        from stored as s
+        where s.completed_at is not null
+    )
+
+    select t.at, t.event, t.attempt, t.by_role, t.reason, nullif(jsonb_strip_nulls(t.detail), '{}')
+    from told as t
+    order by t.life, t.at, t.part, t.number;
+end
+$$;
+
+comment on function idem.history(text, text) is
+'What happened to a key, in order: reserved, lapsed, taken_over, claimed, deferred, released, resolved, completed; with the role that did it and its reason. No token, no answer. Errors: IK001.';
+
+revoke all on function idem.history(text, text) from public;
+
 -- sql/operation/version.sql
 create or replace function idem.version() returns text
 language sql immutable security definer set search_path = pg_catalog, pg_temp as $$
@@ -2584,6 +3226,25 @@ comment on function idem.grant_client(name) is
 
 revoke all on function idem.grant_client(name) from public;
 
+-- sql/operation/grant_resolver.sql
+create or replace function idem.grant_resolver(role name) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform idem_private.grant_calls(
+        grant_resolver.role,
+        array[
+            'claim_lapsed', 'complete', 'http_complete', 'release', 'defer', 'extend', 'checkpoint', 'lookup',
+            'downstream_key', 'version'
+        ]
+    );
+end
+$$;
+
+comment on function idem.grant_resolver(name) is
+'Lets a role claim lapsed keys and end them: what a sweeper needs, and nothing else.';
+
+revoke all on function idem.grant_resolver(name) from public;
+
 -- sql/views/policies.sql
 create or replace view idem.policies as
 select
@@ -2627,12 +3288,19 @@ select
     r.attempt,
     r.created_at,
     r.lease_until,
+    case
+        when phase.outcome <> 'lapsed' then null
+        when r.leased then r.lease_until
+        else greatest(r.created_at, r.owned_at)
+    end as lapsed_at,
     r.released_at,
     r.completed_at,
     idem_private.real_expiry(r.expires_at, r.completed_at, p.min_retention) as expires_at,
     r.status,
     r.recovery_point,
+    u.scope is not null as unfinished,
     u.claims,
+    p.max_claims,
     u.claim_after,
     u.reason
 from idem_private.reservation as r
@@ -2646,7 +3314,7 @@ cross join (select idem_private.clock() as at) as now
 cross join lateral (select idem_private.phase(r, p.min_retention, p.tombstone, now.at) as outcome) as phase;
 
 comment on view idem.keys is
-'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup.';
+'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup. Where unfinished is asked for, no completed key is read.';
 
 -- sql/policies.sql
 insert into idem_private.policy (name) values ('default');

@@ -1,0 +1,43 @@
+-- The same attempt in other hands. There is no owner_xid, so that the transaction which claims may also complete.
+create or replace function idem_private.claim(
+    held idem_private.reservation, lease interval, at timestamptz
+) returns idem.lapsed_reservation
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    taken idem_private.reservation;
+    noted idem_private.unfinished;
+begin
+    perform idem_private.record_lapse(held);
+    update idem_private.reservation as r
+    set
+        owned_at = clock_timestamp(),
+        owner_xid = null,
+        token = gen_random_uuid(),
+        leased = true,
+        put_off = false,
+        lease = claim.lease,
+        lease_until = claim.at + claim.lease
+    where r.scope = held.scope and r.key = held.key
+    returning r.* into taken;
+    insert into idem_private.unfinished as u (scope, key, claims)
+    values (held.scope, held.key, 1)
+    on conflict (scope, key) do update set claims = u.claims + 1, claim_after = null
+    returning u.* into noted;
+    perform idem_private.record_event(
+        taken, 'claimed', claim.at, null,
+        jsonb_build_object('claims', noted.claims, 'lease_until', taken.lease_until)
+    );
+    perform idem_private.commit_durably();
+    return row(
+        taken.scope, taken.key, taken.token, taken.attempt, idem.downstream_key(taken.scope, taken.key),
+        taken.recovery_point, taken.state, taken.policy, taken.created_at, idem_private.lapsed_at(held),
+        noted.claims, noted.reason
+    )::idem.lapsed_reservation;
+end
+$$;
+
+comment on function idem_private.claim(idem_private.reservation, interval, timestamptz) is
+'Gives the row of a lapsed key, which the caller holds locked, to a resolver.';
+
+revoke all on function idem_private.claim(idem_private.reservation, interval, timestamptz) from public;

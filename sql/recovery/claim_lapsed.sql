@@ -1,0 +1,83 @@
+-- Looks through the short list of unfinished keys, each found in the big table by its primary key: the subselect with
+-- OFFSET keeps the planner from ever reading that table as a whole. A key that is named is looked at even if it is not
+-- on the list, where triggers do not run.
+--
+-- What the look has found may be locked by its owner, or gone, or alive again. So each row is locked only where it can
+-- be at once, and only if its newest version is lapsed by the clock at that moment; the list is read again under the
+-- lock.
+create or replace function idem.claim_lapsed(
+    max_rows int default 10,
+    lease interval default null,
+    policy text default null,
+    scope text default null,
+    key text default null
+) returns setof idem.lapsed_reservation
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    at timestamptz := idem_private.clock();
+    left_over int := coalesce(claim_lapsed.max_rows, 10);
+    look record;
+    held idem_private.reservation;
+    noted idem_private.unfinished;
+    settings idem_private.policy;
+begin
+    claim_lapsed.lease := idem_private.check_interval('lease', claim_lapsed.lease);
+    perform idem_private.check_claim(left_over, claim_lapsed.policy, claim_lapsed.scope, claim_lapsed.key);
+    -- What is written here is no reservation: idem_private.begin_leased must not take it for one.
+    perform set_config('idem_private.last_leased', '', true);
+
+    for look in
+        select named.scope, named.key
+        from (
+            select u.scope, u.key, u.claims, u.claim_after
+            from idem_private.unfinished as u
+            where (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
+                and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
+            union all
+            select claim_lapsed.scope, claim_lapsed.key, 0, null
+            where not exists (
+                select from idem_private.unfinished as u
+                where u.scope = claim_lapsed.scope collate "C" and u.key = claim_lapsed.key collate "C"
+            )
+        ) as named
+        cross join lateral (
+            select r as row_, r.policy
+            from idem_private.reservation as r
+            where r.scope = named.scope and r.key = named.key
+            offset 0
+        ) as found
+        inner join (
+            select p.name, p.max_claims from idem_private.policy as p
+            union all
+            select p.name, p.max_claims from idem_private.retired_policy as p
+        ) as settings on found.policy = settings.name
+        where (claim_lapsed.policy is null or found.policy = claim_lapsed.policy collate "C")
+            and idem_private.is_lapsed(found.row_, at)
+            and idem_private.may_claim(named.claims, settings.max_claims, named.claim_after, at)
+        order by idem_private.lapsed_at(found.row_), named.scope, named.key
+    loop
+        exit when left_over = 0;
+        select r.* into held
+        from idem_private.reservation as r
+        where r.scope = look.scope and r.key = look.key and idem_private.is_lapsed(r, idem_private.clock())
+        for update skip locked;
+        continue when not found;
+        settings := idem_private.policy_of(held.policy);
+        at := idem_private.clock();
+        select u.* into noted
+        from idem_private.unfinished as u
+        where u.scope = held.scope and u.key = held.key;
+        continue when not idem_private.may_claim(
+            coalesce(noted.claims, 0), settings.max_claims, noted.claim_after, at
+        );
+        return next idem_private.claim(held, coalesce(claim_lapsed.lease, settings.lease), at);
+        left_over := left_over - 1;
+    end loop;
+end
+$$;
+
+comment on function idem.claim_lapsed(int, interval, text, text, text) is
+'Hands lapsed keys to a resolver, the longest lapsed first: each with a new token and lease, to be ended by complete, release or defer after finding out what happened. Skips what others hold, what asked for a delay, and what has been claimed max_claims times. Errors: IK001, IK006, 22023.';
+
+revoke all on function idem.claim_lapsed(int, interval, text, text, text) from public;
