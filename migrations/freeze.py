@@ -115,7 +115,7 @@ def steps(before: Tree, now: Tree, *, up_by_hand: str, down_by_hand: str) -> dic
 
 def last() -> str:
     """Return the end of every revision's text."""
-    return LAST + part("record_objects")
+    return LAST + part("last")
 
 
 def whole(header: str, now: Tree) -> str:

@@ -24,9 +24,14 @@ begin;
 \ir tables/secret.sql
 \ir tables/testing.sql
 \ir tables/object.sql
+\ir tables/access.sql
+\ir tables/scope_binding.sql
 
 -- private
 \ir private/caller.sql
+\ir private/bound_prefixes.sql
+\ir private/is_within.sql
+\ir private/check_scope.sql
 \ir private/testing_enabled.sql
 \ir private/clock.sql
 \ir private/single_transaction.sql
@@ -83,7 +88,11 @@ begin;
 \ir private/check_policy.sql
 \ir private/retire_policy.sql
 \ir private/revive_policy.sql
-\ir private/grant_calls.sql
+\ir private/rights.sql
+\ir private/check_role.sql
+\ir private/give_access.sql
+\ir private/renew_access.sql
+\ir private/granted_objects.sql
 \ir private/present_objects.sql
 \ir private/record_objects.sql
 \ir private/drift.sql
@@ -116,6 +125,10 @@ begin;
 \ir operation/disable_testing.sql
 \ir operation/grant_client.sql
 \ir operation/grant_resolver.sql
+\ir operation/grant_operator.sql
+\ir operation/revoke_access.sql
+\ir operation/bind_scope.sql
+\ir operation/unbind_scope.sql
 
 -- views
 \ir views/policies.sql

@@ -7,6 +7,7 @@ declare
     max_length constant int := 255;
     held idem_private.reservation;
 begin
+    perform idem_private.check_scope(checkpoint.scope);
     if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length
         or checkpoint.recovery_point collate "C" !~ '\S' then
         raise exception using

@@ -8,6 +8,7 @@ declare
     at timestamptz;
     claim_after timestamptz;
 begin
+    perform idem_private.check_scope(defer.scope);
     defer.retry_in := idem_private.check_interval('retry_in', defer.retry_in);
     held := idem_private.hold(defer.scope, defer.key, defer.token);
     at := idem_private.clock();

@@ -3,6 +3,7 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 declare
     secret bytea;
 begin
+    perform idem_private.check_scope(downstream_key.scope);
     perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, '');
     select s.value into strict secret from idem_private.secret as s;
     return idem_private.derive_key(

@@ -5,6 +5,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     held idem_private.reservation;
 begin
+    perform idem_private.check_scope(extend.scope);
     extend.lease := idem_private.check_interval('lease', extend.lease);
     held := idem_private.hold(extend.scope, extend.key, extend.token);
     held := idem_private.renew_lease(held, extend.lease);

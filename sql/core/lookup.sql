@@ -7,6 +7,7 @@ declare
     answer idem.reservation;
     at timestamptz;
 begin
+    perform idem_private.check_scope(lookup.scope);
     perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, '');
     answer.outcome := 'absent';
     select r.* into found_row

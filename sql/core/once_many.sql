@@ -14,6 +14,7 @@ declare
     firsts text[] collate "C";
     duplicates text[] collate "C";
 begin
+    perform idem_private.check_scope(once_many.scope);
     select p.* into settings
     from idem_private.policy as p
     where p.name = coalesce(once_many.policy, 'messages') collate "C";

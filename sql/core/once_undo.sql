@@ -6,6 +6,7 @@ declare
     wanted_keys constant text[] collate "C" := once_undo.keys;
     undone int;
 begin
+    perform idem_private.check_scope(once_undo.scope);
     perform idem_private.check_key(once_undo.scope, '-', 1, 1024, '');
     delete from idem_private.reservation as r
     where r.scope = once_undo.scope collate "C" and r.key = any(wanted_keys)

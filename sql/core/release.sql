@@ -6,6 +6,7 @@ declare
     repeated boolean;
     at timestamptz;
 begin
+    perform idem_private.check_scope(release.scope);
     -- Locked, so that a repetition under way is waited for and then seen.
     select r.released_at is not null into repeated
     from idem_private.reservation as r

@@ -21,7 +21,9 @@ declare
     held idem_private.reservation;
     noted idem_private.unfinished;
     settings idem_private.policy;
+    prefixes constant text[] := idem_private.bound_prefixes();
 begin
+    perform idem_private.check_scope(claim_lapsed.scope);
     claim_lapsed.lease := idem_private.check_interval('lease', claim_lapsed.lease);
     perform idem_private.check_claim(left_over, claim_lapsed.policy, claim_lapsed.scope, claim_lapsed.key);
     -- What is written here is no reservation: idem_private.begin_leased must not take it for one.
@@ -32,7 +34,8 @@ begin
         from (
             select u.scope, u.key, u.claims, u.claim_after
             from idem_private.unfinished as u
-            where (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
+            where idem_private.is_within(u.scope, prefixes)
+                and (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
                 and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
             union all
             select claim_lapsed.scope, claim_lapsed.key, 0, null
@@ -78,6 +81,6 @@ end
 $$;
 
 comment on function idem.claim_lapsed(int, interval, text, text, text) is
-'Hands lapsed keys to a resolver, the longest lapsed first: each with a new token and lease, to be ended by complete, release or defer after finding out what happened. Skips what others hold, what asked for a delay, and what has been claimed max_claims times. Errors: IK001, IK006, 22023.';
+'Hands lapsed keys to a resolver, the longest lapsed first: each with a new token and lease, to be ended by complete, release or defer after finding out what happened. Skips what others hold, what asked for a delay, and what has been claimed max_claims times. Errors: IK001, IK006, 22023, 42501.';
 
 revoke all on function idem.claim_lapsed(int, interval, text, text, text) from public;

@@ -5,6 +5,7 @@ returns table (at timestamptz, event text, attempt int, by_role name, reason tex
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
+    perform idem_private.check_scope(history.scope);
     perform idem_private.check_key(history.scope, history.key, 1, 1024, '');
     return query
     with noted as (

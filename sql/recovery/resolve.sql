@@ -19,6 +19,7 @@ declare
     at timestamptz;
     phase text;
 begin
+    perform idem_private.check_scope(resolve.scope);
     perform idem_private.check_resolution(
         resolve.scope, resolve.key, resolve.action, resolve.reason, resolve.status, resolve.headers, resolve.body
     );

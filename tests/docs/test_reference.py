@@ -12,6 +12,7 @@ from tests.support.database import ROOT
 SOURCES = [path.read_text() for path in sorted((ROOT / "sql").rglob("*.sql"))]
 SECTIONS = sections(REFERENCE)
 TYPES = ["idem.reservation", "idem.lapsed_reservation", "idem.response"]
+GRANTS = ["client", "resolver", "monitor", "operator"]
 
 
 def query(connection: psycopg.Connection, text: str) -> list[tuple[Any, ...]]:
@@ -87,19 +88,21 @@ def test_every_error_code_is_listed_with_its_sqlstate() -> None:
     assert listed == {pair for source in SOURCES for pair in codes(source)}
 
 
-def test_the_rights_of_a_client_are_as_printed(tx: psycopg.Connection) -> None:
-    tx.execute("create role a_client")
-    tx.execute("select idem.grant_client('a_client')")
+@pytest.mark.parametrize("grant", GRANTS)
+def test_what_a_grant_gives_is_as_printed(grant: str, tx: psycopg.Connection) -> None:
+    tx.execute("create role somebody")
+    tx.execute("select idem_private.give_access('somebody', %s)", [grant])
 
     granted = query(
         tx,
-        "select 'idem.' || proname, has_function_privilege('a_client', oid, 'execute') from pg_proc"
+        "select 'idem.' || proname, has_function_privilege('somebody', oid, 'execute') from pg_proc"
         " where pronamespace = 'idem'::regnamespace"
-        " union all select 'idem.' || relname, has_table_privilege('a_client', oid, 'select, insert, update, delete')"
+        " union all select 'idem.' || relname, has_table_privilege('somebody', oid, 'select, insert, update, delete')"
         " from pg_class where relnamespace = 'idem'::regnamespace and relkind = 'v'",
     )
 
-    assert {bare(row[0]): row[1] for row in rows(SECTIONS["Rights"])} == {
+    column = 1 + GRANTS.index(grant)
+    assert {bare(row[0]): row[column] for row in rows(SECTIONS["Rights"])} == {
         name: "yes" if allowed else "no" for name, allowed in granted
     }
 

@@ -41,6 +41,12 @@ create type idem.response as (
     body bytea
 );
 
+create table idem_private.access (
+    role regrole not null,
+    given text collate "C" not null,
+    constraint access_pkey PRIMARY KEY (role, given)
+);
+
 create table idem_private.alembic_version (
     version_num character varying(32) not null,
     constraint alembic_version_pkc PRIMARY KEY (version_num)
@@ -148,6 +154,12 @@ create table idem_private.retired_policy (
     constraint retired_policy_pkey PRIMARY KEY (name)
 );
 
+create table idem_private.scope_binding (
+    role regrole not null,
+    prefix text collate "C" not null,
+    constraint scope_binding_pkey PRIMARY KEY (role, prefix)
+);
+
 create table idem_private.secret (
     singleton boolean not null default true,
     value bytea not null,
@@ -185,6 +197,13 @@ CREATE TRIGGER revive_policy AFTER INSERT ON idem_private.policy FOR EACH ROW EX
 CREATE CONSTRAINT TRIGGER reservation_completed AFTER INSERT OR UPDATE OF token ON idem_private.reservation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((NOT new.leased) AND (new.completed_at IS NULL))) EXECUTE FUNCTION idem_private.require_completion();
 
 CREATE CONSTRAINT TRIGGER reservation_left_behind AFTER INSERT OR UPDATE OF token ON idem_private.reservation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((NOT new.leased) AND (new.completed_at IS NULL))) EXECUTE FUNCTION idem_private.note_left_behind();
+
+create function idem.bind_scope(
+    role name,
+    prefix text
+) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
 
 create function idem.checkpoint(
     scope text,
@@ -253,6 +272,12 @@ language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
 create function idem.grant_client(
+    role name
+) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.grant_operator(
     role name
 ) returns void
 language plpgsql volatile security definer
@@ -345,6 +370,12 @@ create function idem.resolve(
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.revoke_access(
+    role name
+) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem.run(
     scope text,
     key text,
@@ -378,6 +409,13 @@ create function idem.run_end(
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.unbind_scope(
+    role name,
+    prefix text default NULL::text
+) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem.version() returns text
 language sql immutable security definer
 set search_path=pg_catalog, pg_temp;
@@ -399,6 +437,10 @@ language sql immutable;
 
 create function idem_private.begin_leased() returns void
 language plpgsql volatile;
+
+create function idem_private.bound_prefixes() returns text[]
+language sql stable security definer
+set search_path=pg_catalog, pg_temp;
 
 create function idem_private.busy(
     policy_wait interval
@@ -464,6 +506,16 @@ create function idem_private.check_resolution(
 ) returns void
 language plpgsql stable;
 
+create function idem_private.check_role(
+    role name
+) returns void
+language plpgsql stable;
+
+create function idem_private.check_scope(
+    scope text
+) returns void
+language plpgsql stable;
+
 create function idem_private.check_token(
     token uuid
 ) returns void
@@ -514,11 +566,16 @@ create function idem_private.free_key(
 ) returns void
 language plpgsql volatile;
 
-create function idem_private.grant_calls(
+create function idem_private.give_access(
     role name,
-    calls text[]
+    given text
 ) returns void
 language plpgsql volatile;
+
+create function idem_private.granted_objects(
+    role name
+) returns SETOF text
+language sql stable;
 
 create function idem_private.headers_are_pairs(
     headers jsonb
@@ -537,6 +594,12 @@ create function idem_private.is_lapsed(
     at timestamp with time zone
 ) returns boolean
 language sql stable;
+
+create function idem_private.is_within(
+    scope text,
+    prefixes text[]
+) returns boolean
+language sql immutable;
 
 create function idem_private.judge(
     row_ idem_private.reservation,
@@ -686,6 +749,10 @@ create function idem_private.refuse_resolution(
 ) returns void
 language plpgsql stable;
 
+create function idem_private.renew_access() returns void
+language sql volatile
+set search_path=pg_catalog, pg_temp;
+
 create function idem_private.renew_lease(
     held idem_private.reservation,
     lease interval
@@ -744,6 +811,9 @@ language sql immutable;
 create function idem_private.revive_policy() returns trigger
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
+
+create function idem_private.rights() returns TABLE(object text, privileges text, given_by text[])
+language sql immutable;
 
 create function idem_private.single_transaction() returns boolean
 language sql stable;

@@ -137,6 +137,8 @@ def edit_sql(checkout: Checkout) -> None:
     checkout.edit("install.sql", r"(\\ir tables/object\.sql\n)", r"\1\\ir tables/added.sql\n")
     checkout.edit("install.sql", r"(\\ir core/lookup\.sql\n)", r"\1\\ir core/added.sql\n")
 
+    checkout.edit("private/rights.sql", r"(\(values\n)", r"\1        ('idem.added', 'execute', 'client, operator'),\n")
+
     (checkout.sql / "operation" / "disable_testing.sql").unlink()
     checkout.edit("install.sql", r"\\ir operation/disable_testing\.sql\n", "")
 

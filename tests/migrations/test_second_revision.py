@@ -149,6 +149,31 @@ def test_rights_of_roles_outlive_what_is_dropped_and_made_again(later: Checkout,
     assert rights(db) == before
 
 
+def test_roles_that_hold_a_grant_get_what_an_upgrade_adds_to_it(later: Checkout, db: Database) -> None:
+    client, revoked, dropped = db.create_role("client"), db.create_role("revoked"), db.create_role("dropped")
+    by_hand = db.create_role("by_hand")
+    with psycopg.connect(owner_dsn(db)) as connection:
+        for role in (client, revoked, dropped):
+            connection.execute("select idem.grant_client(%s)", [role])
+        connection.execute("select idem.revoke_access(%s)", [revoked])
+        connection.execute(
+            f"grant usage on schema idem to {by_hand}; grant execute on function idem.reserve to {by_hand}"
+        )
+    with psycopg.connect(db.dsn) as admin:
+        admin.execute(f"drop owned by {dropped}; alter role {client} rename to {client}_now")
+        admin.execute(f"drop role {dropped}; create role {dropped}")  # a stranger of the same name
+    upgrade(later, db)
+
+    with psycopg.connect(db.dsn) as admin:
+        may = admin.execute(
+            "select rolname from pg_roles where has_function_privilege(oid, 'idem.added()', 'execute')"
+            " and not rolsuper and rolname <> %s",
+            [db.owner],
+        ).fetchall()
+        admin.execute(f"alter role {client}_now rename to {client}")
+    assert may == [(f"{client}_now",)]
+
+
 def rights(database: Database) -> list[tuple[str, ...]]:
     """Who may do what with functions and views, but for those that only one of the two revisions has."""
     with psycopg.connect(database.dsn) as connection:

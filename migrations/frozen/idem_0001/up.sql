@@ -240,6 +240,29 @@ comment on column idem_private.object.name is 'As pg_identify_object names it, b
 comment on column idem_private.object.part_of is 'The table, view or type that a column, index, constraint or trigger is of.';
 comment on column idem_private.object.definition is 'What decides how it works; long text as its MD5.';
 
+-- sql/tables/access.sql
+-- Roles are kept as oids, so that they may be renamed; a dump writes their names.
+create table idem_private.access (
+    role regrole not null,
+    given text collate "C" not null,
+    primary key (role, given)
+);
+
+comment on table idem_private.access is
+'Which role holds which grant (client, resolver, monitor, operator); an upgrade gives it what was added.';
+
+-- sql/tables/scope_binding.sql
+-- As long as it is empty every role may name any scope, and calls find that out from this table alone. Roles are kept
+-- as oids, so that a binding outlives the renaming of its role; a dump writes their names.
+create table idem_private.scope_binding (
+    role regrole not null,
+    prefix text collate "C" not null,
+    primary key (role, prefix)
+);
+
+comment on table idem_private.scope_binding is 'Which scopes a role may name; one that has none here may name any.';
+comment on column idem_private.scope_binding.prefix is 'As idem_private.is_within understands it.';
+
 -- sql/private/caller.sql
 -- Inside a SECURITY DEFINER function current_user is the owner; the setting role still holds what SET ROLE took on.
 create or replace function idem_private.caller() returns name
@@ -250,6 +273,87 @@ $$;
 comment on function idem_private.caller() is 'The role that the caller acts as.';
 
 revoke all on function idem_private.caller() from public;
+
+-- sql/private/bound_prefixes.sql
+-- Whose rights the session can have: those of the session user and of the role that SET ROLE took on, and of every role
+-- that they can become by SET ROLE or inherit from: a chain of memberships that can be set, then one of memberships
+-- that inherit. Before PostgreSQL 16 every membership could be set. A superuser could be anybody, so only its own name
+-- counts. Inside a SECURITY DEFINER function current_user tells nothing.
+--
+-- The prefixes of all of them add up, and where there is one the session is bound: no membership and no SET ROLE lifts
+-- a binding.
+create or replace function idem_private.bound_prefixes() returns text[]
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    with recursive reachable (role, by_set) as (
+        select quote_ident(acting.name)::regrole::oid, true
+        from unnest(array[session_user, idem_private.caller()]) as acting (name)
+        union
+        select m.roleid, reachable.by_set and option.can_set
+        from reachable
+        inner join pg_roles as r on reachable.role = r.oid and not r.rolsuper
+        inner join pg_auth_members as m on r.oid = m.member
+        cross join lateral (
+            select
+                coalesce((to_jsonb(m) ->> 'set_option')::boolean, true) as can_set,
+                coalesce((to_jsonb(m) ->> 'inherit_option')::boolean, r.rolinherit) as inherits
+        ) as option
+        where option.inherits or (option.can_set and reachable.by_set)
+    )
+
+    select array_agg(b.prefix)
+    from idem_private.scope_binding as b
+    where b.role in (select reachable.role from reachable)
+$$;
+
+comment on function idem_private.bound_prefixes() is
+'The prefixes of the scopes that the session may name, by all the roles that it is or can be; null where none is bound.';
+
+revoke all on function idem_private.bound_prefixes() from public;
+
+-- sql/private/is_within.sql
+-- With prefix client:4 neither client:42 nor Client:4. The collation is fixed, since the caller's argument may bring
+-- one that takes different characters for equal.
+create or replace function idem_private.is_within(scope text, prefixes text[]) returns boolean
+language sql immutable as $$
+    select prefixes is null or exists (
+        select from unnest(prefixes) as allowed (prefix)
+        where scope collate "C" = allowed.prefix
+            or starts_with(scope collate "C", allowed.prefix || ':')
+            or starts_with(scope collate "C", allowed.prefix || '/')
+            or (
+                allowed.prefix collate "C" ~ '[!-/:-@[-`{-~]$' and starts_with(scope collate "C", allowed.prefix)
+            )
+    )
+$$;
+
+comment on function idem_private.is_within(text, text[]) is
+'Whether a scope equals one of the prefixes, or continues it after a colon, a slash or the sign of punctuation that it ends with; null prefixes hold all.';
+
+revoke all on function idem_private.is_within(text, text[]) from public;
+
+-- sql/private/check_scope.sql
+-- First in every public function that takes a scope. A null scope is nobody's; other checks refuse it.
+create or replace function idem_private.check_scope(scope text) returns void
+language plpgsql stable as $$
+begin
+    if not exists (select from idem_private.scope_binding) then
+        return;
+    end if;
+    if check_scope.scope is not null
+        and not idem_private.is_within(check_scope.scope, idem_private.bound_prefixes()) then
+        raise exception using
+            errcode = '42501',
+            message = 'this role may not use this scope',
+            detail = jsonb_build_object('code', 'scope_not_allowed', 'argument', 'scope')::text,
+            hint = 'It is bound to other scopes, by itself or as a member of another role: see idem.bind_scope.';
+    end if;
+end
+$$;
+
+comment on function idem_private.check_scope(text) is
+'Raises 42501 where the session is bound to other scopes; costs one look at an empty table while no role is bound.';
+
+revoke all on function idem_private.check_scope(text) from public;
 
 -- sql/private/testing_enabled.sql
 create or replace function idem_private.testing_enabled() returns boolean
@@ -1902,34 +2006,145 @@ revoke all on function idem_private.revive_policy() from public;
 create or replace trigger revive_policy after insert on idem_private.policy
 for each row execute function idem_private.revive_policy();
 
--- sql/private/grant_calls.sql
-create or replace function idem_private.grant_calls(role name, calls text[]) returns void
-language plpgsql volatile as $$
-declare
-    call regprocedure;
+-- sql/private/rights.sql
+-- The one place that says which grant gives what. A new function, procedure or view of schema idem is one line here:
+-- its name, the privileges, and the grants that give them; none for what is the owner's alone. A helper that a public
+-- view calls is one too. Roles that hold a grant get what was added at the end of an upgrade: see renew_access.
+create or replace function idem_private.rights() returns table (object text, privileges text, given_by text[])
+language sql immutable as $$
+    select r.object, r.privileges, string_to_array(r.given_by, ', ')
+    from (values
+        ('idem.reserve', 'execute', 'client, operator'),
+        ('idem.complete', 'execute', 'client, resolver, operator'),
+        ('idem.release', 'execute', 'client, resolver, operator'),
+        ('idem.defer', 'execute', 'client, resolver, operator'),
+        ('idem.extend', 'execute', 'client, resolver, operator'),
+        ('idem.checkpoint', 'execute', 'client, resolver, operator'),
+        ('idem.lookup', 'execute', 'client, resolver, operator'),
+        ('idem.downstream_key', 'execute', 'client, resolver, operator'),
+        ('idem.run', 'execute', 'client, operator'),
+        ('idem.json_response', 'execute', 'client, operator'),
+        ('idem.run_begin', 'execute', 'client, operator'),
+        ('idem.run_end', 'execute', 'client, operator'),
+        ('idem.once', 'execute', 'client, operator'),
+        ('idem.once_many', 'execute', 'client, operator'),
+        ('idem.once_undo', 'execute', 'client, operator'),
+        ('idem.version', 'execute', 'client, resolver, monitor, operator'),
+        ('idem.claim_lapsed', 'execute', 'resolver, operator'),
+        ('idem.resolve', 'execute', 'operator'),
+        ('idem.history', 'execute', 'operator'),
+        ('idem.policies', 'select, insert, update, delete', 'operator'),
+        ('idem.grant_client', 'execute', ''),
+        ('idem.grant_resolver', 'execute', ''),
+        ('idem.grant_operator', 'execute', ''),
+        ('idem.revoke_access', 'execute', ''),
+        ('idem.bind_scope', 'execute', ''),
+        ('idem.unbind_scope', 'execute', ''),
+        ('idem.enable_testing', 'execute', ''),
+        ('idem.disable_testing', 'execute', ''),
+        ('idem.keys', 'select', '')
+    ) as r (object, privileges, given_by)
+$$;
+
+comment on function idem_private.rights() is
+'Which grant (client, resolver, monitor, operator) gives which privileges on which object.';
+
+revoke all on function idem_private.rights() from public;
+
+-- sql/private/check_role.sql
+create or replace function idem_private.check_role(role name) returns void
+language plpgsql stable as $$
 begin
-    if not exists (select from pg_catalog.pg_roles as r where r.rolname = grant_calls.role) then
+    if not exists (select from pg_catalog.pg_roles as r where r.rolname = check_role.role) then
         raise exception using
             errcode = '42704',
-            message = format('there is no role %s', coalesce(quote_ident(grant_calls.role), 'null')),
-            detail = jsonb_build_object('code', 'no_such_role', 'role', grant_calls.role)::text,
+            message = format('there is no role %s', coalesce(quote_ident(check_role.role), 'null')),
+            detail = jsonb_build_object('code', 'no_such_role', 'role', check_role.role)::text,
             hint = 'Roles are made by the administrator of the server: CREATE ROLE.';
     end if;
-    execute format('grant usage on schema idem to %I', grant_calls.role);
-    for call in
-        select p.oid::regprocedure
-        from pg_catalog.pg_proc as p
-        where p.pronamespace = 'idem'::regnamespace and p.proname = any(grant_calls.calls)
-        order by p.proname
-    loop
-        execute format('grant execute on function %s to %I', call, grant_calls.role);
-    end loop;
 end
 $$;
 
-comment on function idem_private.grant_calls(name, text[]) is 'Lets a role use the schema idem and call these functions.';
+comment on function idem_private.check_role(name) is 'Raises 42704 where there is no such role.';
 
-revoke all on function idem_private.grant_calls(name, text[]) from public;
+revoke all on function idem_private.check_role(name) from public;
+
+-- sql/private/give_access.sql
+-- Two sessions that change the rights of one object at once would meet an internal error, so they take turns, and a
+-- migration is one of them.
+create or replace function idem_private.give_access(role name, given text) returns void
+language plpgsql volatile as $$
+declare
+    allowed record;
+begin
+    perform idem_private.check_role(give_access.role);
+    perform pg_advisory_xact_lock(hashtextextended('pyidem.migrate', 0));
+    execute format('grant usage on schema idem to %I', give_access.role);
+    for allowed in
+        select
+            r.privileges,
+            case
+                when r.privileges = 'execute' then 'routine ' || r.object::regproc::regprocedure
+                else 'table ' || r.object::regclass
+            end as object
+        from idem_private.rights() as r
+        where give_access.given = any(r.given_by)
+    loop
+        execute format('grant %s on %s to %I', allowed.privileges, allowed.object, give_access.role);
+    end loop;
+    insert into idem_private.access (role, given)
+    values (quote_ident(give_access.role)::regrole, give_access.given)
+    on conflict do nothing;
+end
+$$;
+
+comment on function idem_private.give_access(name, text) is 'Gives a role what a grant gives, and remembers that it did.';
+
+revoke all on function idem_private.give_access(name, text) from public;
+
+-- sql/private/renew_access.sql
+create or replace function idem_private.renew_access() returns void
+language sql volatile set search_path = pg_catalog, pg_temp as $$
+    select idem_private.give_access(r.rolname, a.given)
+    from idem_private.access as a
+    inner join pg_catalog.pg_roles as r on a.role = r.oid;
+$$;
+
+comment on function idem_private.renew_access() is
+'Gives every role that holds a grant what an upgrade has added to it; at the end of every migration.';
+
+revoke all on function idem_private.renew_access() from public;
+
+-- sql/private/granted_objects.sql
+create or replace function idem_private.granted_objects(role name) returns setof text
+language sql stable as $$
+    select distinct o.kind || ' ' || o.name
+    from (
+        select 'schema' as kind, n.oid::regnamespace::text as name, n.nspacl as acl, n.oid as schema
+        from pg_catalog.pg_namespace as n
+        union all
+        select 'routine', p.oid::regprocedure::text, p.proacl, p.pronamespace
+        from pg_catalog.pg_proc as p
+        union all
+        select 'table', c.oid::regclass::text, c.relacl, c.relnamespace
+        from pg_catalog.pg_class as c
+        union all
+        select 'table', c.oid::regclass::text, a.attacl, c.relnamespace
+        from pg_catalog.pg_class as c
+        inner join pg_catalog.pg_attribute as a on c.oid = a.attrelid
+        union all
+        select 'type', t.oid::regtype::text, t.typacl, t.typnamespace
+        from pg_catalog.pg_type as t
+    ) as o
+    cross join lateral aclexplode(o.acl) as granted
+    inner join pg_catalog.pg_roles as r on granted.grantee = r.oid
+    where o.schema in ('idem'::regnamespace, 'idem_private'::regnamespace) and r.rolname = granted_objects.role
+$$;
+
+comment on function idem_private.granted_objects(name) is
+'What a role has been granted, by anybody: schemas, routines, tables, views and types, as GRANT names them.';
+
+revoke all on function idem_private.granted_objects(name) from public;
 
 -- sql/private/present_objects.sql
 -- A dump restored on another version of PostgreSQL must not look changed. What is read here is the same on every
@@ -2138,6 +2353,7 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 declare
     secret bytea;
 begin
+    perform idem_private.check_scope(downstream_key.scope);
     perform idem_private.check_key(downstream_key.scope, downstream_key.key, 1, 1024, '');
     select s.value into strict secret from idem_private.secret as s;
     return idem_private.derive_key(
@@ -2365,6 +2581,7 @@ declare
     repeated boolean;
     at timestamptz;
 begin
+    perform idem_private.check_scope(release.scope);
     -- Locked, so that a repetition under way is waited for and then seen.
     select r.released_at is not null into repeated
     from idem_private.reservation as r
@@ -2397,6 +2614,7 @@ declare
     at timestamptz;
     claim_after timestamptz;
 begin
+    perform idem_private.check_scope(defer.scope);
     defer.retry_in := idem_private.check_interval('retry_in', defer.retry_in);
     held := idem_private.hold(defer.scope, defer.key, defer.token);
     at := idem_private.clock();
@@ -2433,6 +2651,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     held idem_private.reservation;
 begin
+    perform idem_private.check_scope(extend.scope);
     extend.lease := idem_private.check_interval('lease', extend.lease);
     held := idem_private.hold(extend.scope, extend.key, extend.token);
     held := idem_private.renew_lease(held, extend.lease);
@@ -2455,6 +2674,7 @@ declare
     max_length constant int := 255;
     held idem_private.reservation;
 begin
+    perform idem_private.check_scope(checkpoint.scope);
     if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length
         or checkpoint.recovery_point collate "C" !~ '\S' then
         raise exception using
@@ -2501,6 +2721,7 @@ declare
     answer idem.reservation;
     at timestamptz;
 begin
+    perform idem_private.check_scope(lookup.scope);
     perform idem_private.check_key(lookup.scope, lookup.key, 1, 1024, '');
     answer.outcome := 'absent';
     select r.* into found_row
@@ -2802,6 +3023,7 @@ declare
     firsts text[] collate "C";
     duplicates text[] collate "C";
 begin
+    perform idem_private.check_scope(once_many.scope);
     select p.* into settings
     from idem_private.policy as p
     where p.name = coalesce(once_many.policy, 'messages') collate "C";
@@ -2916,6 +3138,7 @@ declare
     wanted_keys constant text[] collate "C" := once_undo.keys;
     undone int;
 begin
+    perform idem_private.check_scope(once_undo.scope);
     perform idem_private.check_key(once_undo.scope, '-', 1, 1024, '');
     delete from idem_private.reservation as r
     where r.scope = once_undo.scope collate "C" and r.key = any(wanted_keys)
@@ -2955,7 +3178,9 @@ declare
     held idem_private.reservation;
     noted idem_private.unfinished;
     settings idem_private.policy;
+    prefixes constant text[] := idem_private.bound_prefixes();
 begin
+    perform idem_private.check_scope(claim_lapsed.scope);
     claim_lapsed.lease := idem_private.check_interval('lease', claim_lapsed.lease);
     perform idem_private.check_claim(left_over, claim_lapsed.policy, claim_lapsed.scope, claim_lapsed.key);
     -- What is written here is no reservation: idem_private.begin_leased must not take it for one.
@@ -2966,7 +3191,8 @@ begin
         from (
             select u.scope, u.key, u.claims, u.claim_after
             from idem_private.unfinished as u
-            where (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
+            where idem_private.is_within(u.scope, prefixes)
+                and (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
                 and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
             union all
             select claim_lapsed.scope, claim_lapsed.key, 0, null
@@ -3012,7 +3238,7 @@ end
 $$;
 
 comment on function idem.claim_lapsed(int, interval, text, text, text) is
-'Hands lapsed keys to a resolver, the longest lapsed first: each with a new token and lease, to be ended by complete, release or defer after finding out what happened. Skips what others hold, what asked for a delay, and what has been claimed max_claims times. Errors: IK001, IK006, 22023.';
+'Hands lapsed keys to a resolver, the longest lapsed first: each with a new token and lease, to be ended by complete, release or defer after finding out what happened. Skips what others hold, what asked for a delay, and what has been claimed max_claims times. Errors: IK001, IK006, 22023, 42501.';
 
 revoke all on function idem.claim_lapsed(int, interval, text, text, text) from public;
 
@@ -3038,6 +3264,7 @@ declare
     at timestamptz;
     phase text;
 begin
+    perform idem_private.check_scope(resolve.scope);
     perform idem_private.check_resolution(
         resolve.scope, resolve.key, resolve.action, resolve.reason, resolve.status, resolve.headers, resolve.body
     );
@@ -3100,6 +3327,7 @@ returns table (at timestamptz, event text, attempt int, by_role name, reason tex
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
+    perform idem_private.check_scope(history.scope);
     perform idem_private.check_key(history.scope, history.key, 1, 1024, '');
     return query
     with noted as (
@@ -3211,18 +3439,12 @@ revoke all on function idem.disable_testing() from public;
 create or replace function idem.grant_client(role name) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    perform idem_private.grant_calls(
-        grant_client.role,
-        array[
-            'reserve', 'complete', 'release', 'defer', 'extend', 'checkpoint', 'lookup', 'downstream_key', 'version',
-            'run', 'run_begin', 'run_end', 'json_response', 'once', 'once_many', 'once_undo'
-        ]
-    );
+    perform idem_private.give_access(grant_client.role, 'client');
 end
 $$;
 
 comment on function idem.grant_client(name) is
-'Lets a role make, finish and look up reservations: what an application needs, and nothing else.';
+'Lets a role make, finish and look up reservations: what an application needs, and nothing else. Errors: 42704.';
 
 revoke all on function idem.grant_client(name) from public;
 
@@ -3230,20 +3452,114 @@ revoke all on function idem.grant_client(name) from public;
 create or replace function idem.grant_resolver(role name) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    perform idem_private.grant_calls(
-        grant_resolver.role,
-        array[
-            'claim_lapsed', 'complete', 'http_complete', 'release', 'defer', 'extend', 'checkpoint', 'lookup',
-            'downstream_key', 'version'
-        ]
-    );
+    perform idem_private.give_access(grant_resolver.role, 'resolver');
 end
 $$;
 
 comment on function idem.grant_resolver(name) is
-'Lets a role claim lapsed keys and end them: what a sweeper needs, and nothing else.';
+'Lets a role claim lapsed keys and end them: what a sweeper needs, and nothing else. Errors: 42704.';
 
 revoke all on function idem.grant_resolver(name) from public;
+
+-- sql/operation/grant_operator.sql
+create or replace function idem.grant_operator(role name) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform idem_private.give_access(grant_operator.role, 'operator');
+end
+$$;
+
+comment on function idem.grant_operator(name) is
+'Lets a role call and change everything but rights and testing: for whoever runs pyidem from day to day. Errors: 42704.';
+
+revoke all on function idem.grant_operator(name) from public;
+
+-- sql/operation/revoke_access.sql
+create or replace function idem.revoke_access(role name) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    object text;
+    kept text[];
+begin
+    perform idem_private.check_role(revoke_access.role);
+    if revoke_access.role = current_user then
+        raise exception using
+            errcode = '22023',
+            message = 'the owner keeps its access',
+            detail = jsonb_build_object('code', 'role_is_the_owner', 'argument', 'role')::text,
+            hint = 'Name the role that is to lose its access. To remove pyidem, run uninstall.sql.';
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('pyidem.migrate', 0));
+    for object in
+        select granted.object from idem_private.granted_objects(revoke_access.role) as granted (object)
+    loop
+        execute format('revoke all on %s from %I cascade', object, revoke_access.role);
+    end loop;
+    delete from idem_private.access as a where a.role = quote_ident(revoke_access.role)::regrole;
+    delete from idem_private.scope_binding as b where b.role = quote_ident(revoke_access.role)::regrole;
+
+    -- An owner's REVOKE leaves alone what somebody with grant option has given.
+    select array_agg(granted.object order by granted.object) into kept
+    from idem_private.granted_objects(revoke_access.role) as granted (object);
+    if kept is not null then
+        raise exception using
+            errcode = '2BP01',
+            message = format('role %I has access that another role has granted', revoke_access.role),
+            detail = jsonb_build_object('code', 'granted_by_another', 'objects', kept)::text,
+            hint = 'Nothing was revoked. First revoke the access of the role that granted it.';
+    end if;
+end
+$$;
+
+comment on function idem.revoke_access(name) is
+'Takes from a role all access to both schemas, whoever of the owner''s granted it and how, and its bindings, so that it can be dropped. Errors: 22023, 2BP01, 42704.';
+
+revoke all on function idem.revoke_access(name) from public;
+
+-- sql/operation/bind_scope.sql
+create or replace function idem.bind_scope(role name, prefix text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    max_length constant int := 255;
+begin
+    perform idem_private.check_role(bind_scope.role);
+    if coalesce(length(bind_scope.prefix), 0) not between 1 and max_length
+        or bind_scope.prefix collate "C" ~ '^\s+$' or bind_scope.prefix collate "C" ~ '[\x01-\x1f\x7f-\x9f]' then
+        raise exception using
+            errcode = '22023',
+            message = 'prefix must be what a scope can begin with',
+            detail = jsonb_build_object(
+                'code', 'prefix_unfit', 'argument', 'prefix', 'limit', max_length
+            )::text,
+            hint = 'A scope is 1 to 255 characters, any but control characters, and not blank.';
+    end if;
+    insert into idem_private.scope_binding (role, prefix)
+    values (quote_ident(bind_scope.role)::regrole, bind_scope.prefix)
+    on conflict do nothing;
+end
+$$;
+
+comment on function idem.bind_scope(name, text) is
+'From now on a role names only scopes that equal the prefix or continue it, here and wherever else it is bound. Errors: 22023, 42704.';
+
+revoke all on function idem.bind_scope(name, text) from public;
+
+-- sql/operation/unbind_scope.sql
+create or replace function idem.unbind_scope(role name, prefix text default null) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+    perform idem_private.check_role(unbind_scope.role);
+    delete from idem_private.scope_binding as b
+    where b.role = quote_ident(unbind_scope.role)::regrole
+        and (unbind_scope.prefix is null or b.prefix = unbind_scope.prefix collate "C");
+end
+$$;
+
+comment on function idem.unbind_scope(name, text) is
+'Takes back a binding of idem.bind_scope, or all bindings of a role; one that has none left may name any scope. Errors: 42704.';
+
+revoke all on function idem.unbind_scope(name, text) from public;
 
 -- sql/views/policies.sql
 create or replace view idem.policies as
@@ -3323,4 +3639,9 @@ insert into idem_private.policy (name) values ('default');
 insert into idem_private.policy (name, ttl) values ('messages', '14 days');
 
 -- Last: what drift is measured against.
-do $$ begin perform idem_private.record_objects(); end $$;
+do $$
+begin
+    perform idem_private.renew_access();
+    perform idem_private.record_objects();
+end
+$$;

@@ -28,6 +28,10 @@ create temp table calls (name, arguments, result) as values
     ('downstream_key', 'scope text, key text, step text', 'uuid'),
     ('version', '', 'text'),
     ('grant_client', 'role name', 'void'),
+    ('grant_operator', 'role name', 'void'),
+    ('revoke_access', 'role name', 'void'),
+    ('bind_scope', 'role name, prefix text', 'void'),
+    ('unbind_scope', 'role name, prefix text', 'void'),
     ('enable_testing', '', 'void'),
     ('disable_testing', '', 'void');
 

@@ -1,1 +1,0 @@
-do $$ begin perform idem_private.record_objects(); end $$;
