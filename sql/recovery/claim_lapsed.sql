@@ -26,8 +26,6 @@ begin
     perform idem_private.check_scope(claim_lapsed.scope);
     claim_lapsed.lease := idem_private.check_interval('lease', claim_lapsed.lease);
     perform idem_private.check_claim(left_over, claim_lapsed.policy, claim_lapsed.scope, claim_lapsed.key);
-    -- What is written here is no reservation: idem_private.begin_leased must not take it for one.
-    perform set_config('idem_private.last_leased', '', true);
 
     for look in
         select named.scope, named.key

@@ -23,7 +23,7 @@ begin
             r.status,
             case
                 when idem_private.is_lapsed(r, idem_private.clock())
-                    or idem_private.lapsed_at(r) < coalesce(r.released_at, r.completed_at)
+                    or r.leased and r.lease_until < coalesce(r.released_at, r.completed_at)
                     then idem_private.lapsed_at(r)
             end as lapsed_at
         from idem_private.reservation as r

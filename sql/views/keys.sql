@@ -30,7 +30,7 @@ inner join (
     union all
     select b.* from idem_private.retired_policy as b
 ) as p on r.policy = p.name
-left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key
+left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key and r.completed_at is null
 cross join (select idem_private.clock() as at) as now
 cross join lateral (select idem_private.phase(r, p.min_retention, p.tombstone, now.at) as outcome) as phase;
 

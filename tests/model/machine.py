@@ -19,7 +19,7 @@ from psycopg.rows import namedtuple_row
 from psycopg.types.json import Jsonb
 
 from tests.model import model
-from tests.model.model import MARK, READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE
+from tests.model.model import MARK, NOBODY, READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE
 from tests.support.calls import set_policy
 from tests.support.database import Database
 from tests.support.waiting import Background, wait_until
@@ -34,9 +34,11 @@ ADVANCES = (HOUR, HOUR, 3 * HOUR, 6 * HOUR, 24 * HOUR)
 LEASES = (None, HALF, 2 * HOUR + HALF)
 
 POLICIES = [
-    model.Policy("hold", 10 * HOUR + HALF, 2 * HOUR + HALF, "hold", None, timedelta(seconds=45.2), HALF, 0 * HOUR, 3),
-    model.Policy("again", 2 * HOUR + HALF, HALF, "retry", None, timedelta(seconds=1), 6 * HOUR + HALF, 4 * HOUR, 3),
-    model.Policy("twice", 10 * HOUR + HALF, HALF, "retry", 2, 3 * HOUR, HALF, 12 * HOUR, 2),
+    model.Policy(
+        "hold", 10 * HOUR + HALF, 2 * HOUR + HALF, "hold", None, timedelta(seconds=45.2), HALF, 0 * HOUR, 3, 9
+    ),
+    model.Policy("again", 2 * HOUR + HALF, HALF, "retry", None, timedelta(seconds=1), 6 * HOUR + HALF, 4 * HOUR, 3, 2),
+    model.Policy("twice", 10 * HOUR + HALF, HALF, "retry", 2, 3 * HOUR, HALF, 12 * HOUR, 2, 1),
 ]
 NO_POLICY = "nowhere"
 FINGERPRINTS: dict[bytes | None, dict[str, str] | None] = {
@@ -69,6 +71,13 @@ MALFORMED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("22023", "reserve", {"key": "k", "mode": "leased", "lease": timedelta()}),
     ("22023", "extend", {"key": "k", "token": UUID(int=1), "lease": -HOUR}),
     ("22023", "defer", {"key": "k", "token": UUID(int=1), "retry_in": timedelta(days=99999)}),
+    ("IK001", "claim_lapsed", {"key": " "}),
+    ("22023", "claim_lapsed", {"max_rows": 0}),
+    ("22023", "claim_lapsed", {"lease": -HOUR}),
+    ("IK001", "resolve", {"key": None, "action": "retry", "reason": "asked"}),
+    ("22023", "resolve", {"key": "k", "action": "undo", "reason": "asked"}),
+    ("22023", "resolve", {"key": "k", "action": "retry", "reason": " "}),
+    ("22023", "resolve", {"key": "k", "action": "retry", "reason": "asked", "status": 201}),
     ("22023", "run", {"key": "k", "fingerprint": None, "handler": "pg_backend_pid()", "args": None}),
 )
 HANDLERS = ("plain", "plain", "raising", "greedy")
@@ -383,6 +392,35 @@ class Machine(RuleBasedStateMachine):
         given = {argument: arguments[argument] for argument in takes}
         self.perform(client, name, key=key, token=self.token(client, key, token, which), **given)
 
+    @step(
+        2,
+        when=lambda self: self.usable and self.store.versions,
+        n=numbers,
+        key=st.sampled_from([None, None, "a", "A"]),
+        policy=st.sampled_from([None] * 6 + ["hold", "again", NO_POLICY]),
+        lease=st.sampled_from(LEASES),
+    )
+    def claim_lapsed(self, *, n: int, key: str | None, policy: str | None, lease: timedelta | None) -> None:
+        self.perform(pick(self.usable, n), "claim_lapsed", max_rows=9, lease=lease, policy=policy, key=key)
+
+    @step(
+        2,
+        when=lambda self: self.usable and self.store.versions,
+        n=numbers,
+        key=keys,
+        action=st.sampled_from(["complete", "release", "retry"]),
+        reason=st.sampled_from(["asked"] * 9 + [None]),
+        attempt=st.sampled_from([None, None, None, 1, 2]),
+        force=st.sampled_from([False, False, True]),
+        response=responses,
+    )
+    def resolve(self, *, n: int, key: str, action: str, response: model.Response, **arguments: Any) -> None:
+        """Mostly about a key that is there."""
+        aims = [(client, key) for client in self.usable for key in KEYS if client.sees_unfinished(key)]
+        client, key = pick(aims, n) if aims else (pick(self.usable, n), key)
+        answer = response if action == "complete" else model.Response()
+        self.perform(client, "resolve", key=key, action=action, response=answer, **arguments)
+
     @step(1, when=lambda self: self.usable, n=numbers, key=keys)
     def lookup(self, n: int, key: str) -> None:
         self.perform(pick(self.usable, n), "lookup", key=key)
@@ -450,7 +488,9 @@ class Machine(RuleBasedStateMachine):
         when=lambda self: self.contended,
         n=numbers,
         m=numbers,
-        name=st.sampled_from(["complete", "complete", "release", "release", "defer", "extend", "checkpoint"]),
+        name=st.sampled_from(
+            ["complete", "complete", "release", "release", "defer", "extend", "checkpoint", "resolve", "resolve"]
+        ),
         stale=rarely,
         which=numbers,
         alike=st.booleans(),
@@ -463,13 +503,22 @@ class Machine(RuleBasedStateMachine):
         """
         holder, key = pick(self.contended, n)
         client = pick([client for client in self.usable if client is not holder], m)
-        arguments: dict[str, Any] = {"key": key, "token": self.committed_token(key, stale, which)}
+        arguments: dict[str, Any] = {"key": key}
+        if name != "resolve":
+            arguments["token"] = self.committed_token(key, stale, which)
         more: dict[str, dict[str, Any]] = {
             "complete": {"response": RESPONSES[1 + alike]},
             "release": {},
             "defer": {"retry_in": None, "reason": "late"},
             "extend": {"lease": None},
             "checkpoint": {"recovery_point": "charged", "state": STATES[alike]},
+            "resolve": {
+                "action": "complete",
+                "reason": "asked",
+                "attempt": None,
+                "force": alike,
+                "response": RESPONSES[1 + alike],
+            },
         }
         arguments |= more[name]
         self.adjust(client, patience="20s")
@@ -523,6 +572,10 @@ class Machine(RuleBasedStateMachine):
             if made is not None:
                 assert made not in self.tokens
                 self.tokens.append(made)
+        if name == "claim_lapsed":
+            known["made"] = {} if isinstance(actual, str) else {row.key: row.token for row in actual}
+            assert not set(known["made"].values()) & set(self.tokens)
+            self.tokens += known["made"].values()
         if name != "once_undo":
             known = {"now": now, **known}
         expected = outcome_of(lambda: getattr(client.model, name)(**known))
@@ -535,7 +588,9 @@ class Machine(RuleBasedStateMachine):
     def take_effect(self, client: Client, name: str, arguments: dict[str, Any], actual: Any) -> None:
         """Do the work that a successful completion commits, in its transaction; or take it back."""
         done: list[str] = []
-        if (name, label(actual)) in (("complete", "True"), ("run", "started"), ("once", "first")):
+        if (name, label(actual)) in (("complete", "True"), ("run", "started"), ("once", "first")) or (
+            (name, label(actual), arguments.get("action")) == ("resolve", "True", "complete")
+        ):
             done = [arguments["key"]]
         elif name == "once_many" and not isinstance(actual, str):
             done = [row.key for row in actual if row.outcome == "first"]
@@ -645,7 +700,7 @@ class Machine(RuleBasedStateMachine):
             return MARK
         if kind == "owner":
             row = client.sees(key)
-            if row is not None and row.token != MARK:
+            if row is not None and row.token not in (MARK, NOBODY):
                 return row.token
         if kind != "fresh" and self.tokens:
             return self.tokens[-1 - which % len(self.tokens)]
@@ -654,7 +709,7 @@ class Machine(RuleBasedStateMachine):
 
     def committed_token(self, key: str, stale: bool, which: int) -> UUID:
         row = self.store.committed(key)
-        if row is not None and not stale:
+        if row is not None and row.token != NOBODY and not stale:
             return row.token
         return pick(self.tokens, which) if self.tokens else MARK
 
@@ -672,7 +727,7 @@ class Machine(RuleBasedStateMachine):
         """The arguments as the SQL function takes them."""
         given = {"scope": self.scope, **arguments}
         response = given.pop("response", None)
-        if name == "complete":
+        if name in ("complete", "resolve"):
             given |= vars(response)
         elif name == "run":
             given["args"] = {
@@ -702,7 +757,7 @@ def call(client: Client, name: str, arguments: dict[str, Any]) -> Any:
         for argument, value in arguments.items()
     }
     rows = client.execute(f"select * from idem.{name}({named})", given)
-    if name == "once_many":
+    if name in ("once_many", "claim_lapsed"):
         return rows
     if name == "once":
         return [rows[0][0]]
@@ -726,6 +781,8 @@ def label(actual: Any) -> str:
         return actual
     if isinstance(actual, datetime):
         return "renewed"
+    if isinstance(actual, list) and actual and hasattr(actual[0], "claims"):
+        return "claimed"
     if isinstance(actual, list):
         return " ".join(sorted({part if isinstance(part, str) else part.outcome for part in actual})) or "nothing"
     return str(getattr(actual, "outcome", actual))
@@ -746,6 +803,9 @@ def listed(row: model.Row, now: model.Moment) -> dict[str, Any]:
         "expires_at": row.retained_until,
         "status": row.response.status,
         "recovery_point": row.recovery_point,
+        "unfinished": row.completed_at is None,
+        "claims": row.claims if row.completed_at is None else None,
+        "max_claims": row.policy.max_claims,
         "claim_after": row.claim_after,
         "reason": row.reason,
     }
@@ -757,8 +817,27 @@ def answered(answer: model.Answer) -> dict[str, Any]:
     return shown | vars(answer.response)
 
 
+def claimed(claim: model.Claim) -> dict[str, Any]:
+    """The claim as the type idem.lapsed_reservation shows it, without downstream_key."""
+    shown = {
+        "token": claim.taken.token,
+        "attempt": claim.found.attempt,
+        "recovery_point": claim.found.recovery_point,
+        "state": claim.found.state,
+        "policy": claim.found.policy.name,
+        "created_at": claim.found.created_at,
+        "claims": claim.found.claims + 1,
+        "reason": claim.found.reason,
+    }
+    return shown | ({"lapsed_at": claim.found.lease_until} if claim.found.leased else {})
+
+
 def compare(expected: Any, actual: Any) -> str:
     """What differs, or nothing."""
+    if isinstance(expected, dict) and isinstance(actual, list):
+        if expected.keys() != {row.key for row in actual} or len(expected) != len(actual):
+            return f"claimed {[row.key for row in actual]}, not {list(expected)}"
+        return ", ".join(filter(None, (compare(claimed(expected[row.key]), row) for row in actual)))
     if isinstance(expected, model.Answer):
         if isinstance(actual, str):
             return f"refused with {actual}"

@@ -39,6 +39,8 @@ RAISED_BY_HANDLER = "P0001"
 
 MARK = UUID(int=0)
 """The token of what `once` writes, which nobody owns."""
+NOBODY = UUID(int=1)
+"""Stands for the token that `resolve` makes and tells nobody."""
 
 
 class Refused(Exception):
@@ -126,6 +128,7 @@ class Policy:
     min_retention: timedelta
     tombstone: timedelta
     max_batch: int
+    max_claims: int
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ class Row:
     fields: dict[str, str] | None
     created_at: Moment
     expires_at: Moment
-    owner: Transaction
+    owner: Transaction | None
     token: UUID
     attempt: int
     leased: bool
@@ -174,6 +177,7 @@ class Row:
     released_at: Moment | None = None
     completed_at: Moment | None = None
     response: Response = Response()
+    claims: int = 0
     claim_after: Moment | None = None
     reason: str | None = None
     checked_at_commit: bool = True
@@ -217,6 +221,14 @@ class Answer:
     completed_at: Moment | None = None
     expires_at: Moment | None = None
     from_run: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row as a resolver found it and as it has it."""
+
+    found: Row
+    taken: Row
 
 
 class Store:
@@ -578,6 +590,7 @@ class Session:
             lease_until=now + lease if lease else None,
             state=row.state if row.state is not None else attempt.state,
             released_at=None,
+            claims=0,
             claim_after=None,
             reason=None,
             checked_at_commit=not self.transaction.unchecked,
@@ -662,7 +675,8 @@ class Session:
             row = self._own(key, token)
             assert row.lease_until is not None
             over = now if row.lease_until.is_after(now) else row.lease_until
-            claim_after = now + retry_in if retry_in else None
+            wait = retry_in or back_off(row.claims)
+            claim_after = now + wait if wait else None
             self._write(key, replace(row, lease_until=over, claim_after=claim_after, reason=reason))
             return True
 
@@ -704,6 +718,93 @@ class Session:
         if self._hidden(key) and self._hold_key(key):
             return Refused(RETRY_THE_TRANSACTION)
         return Refused(NO_SUCH_RESERVATION)
+
+    # resolvers and operators
+
+    def claim_lapsed(
+        self,
+        now: Moment,
+        *,
+        max_rows: int,
+        lease: timedelta | None,
+        policy: str | None,
+        key: str | None,
+        made: dict[str, UUID],
+    ) -> dict[str, Claim]:
+        """What is claimed of the keys asked for; the tokens are made by the server."""
+        with self._statement() as transaction:
+            if max_rows < 1:
+                raise Refused(BAD_ARGUMENT)
+            if policy is not None:
+                self.store.policy(policy)
+            keys = {*self.store.versions, *transaction.work.rows} if key is None else {key}
+            claimed = {}
+            for each in sorted(keys):
+                row = self._seen(each)
+                if (
+                    row is None
+                    or (policy is not None and row.policy.name != policy)
+                    or row.phase(now, transaction) != "lapsed"
+                    or row.claims >= row.policy.max_claims
+                    or (row.claim_after is not None and row.claim_after.is_after(now))
+                    or not self._hold_row(each)
+                ):
+                    continue
+                length = lease or row.policy.lease
+                taken = replace(
+                    row,
+                    owner=None,
+                    token=made.get(each, NOBODY),
+                    leased=True,
+                    lease=length,
+                    lease_until=now.apart() + length,
+                    claims=row.claims + 1,
+                    claim_after=None,
+                    checked_at_commit=True,
+                )
+                self._write(each, taken)
+                claimed[each] = Claim(row, taken)
+            return claimed
+
+    def resolve(
+        self,
+        now: Moment,
+        key: str,
+        *,
+        action: str,
+        reason: str | None,
+        attempt: int | None,
+        force: bool,
+        response: Response,
+    ) -> bool:
+        with self._statement():
+            answers = response != Response()
+            if action not in ("complete", "release", "retry") or not reason:
+                raise Refused(BAD_ARGUMENT)
+            if (answers and action != "complete") or not response.well_formed:
+                raise Refused(BAD_ARGUMENT)
+            row = self._seen(key)
+            if row is None:
+                raise self._not_owned(key, row)
+            self._hold_or_wait(key)
+            phase = row.phase(now, self.transaction)
+            if phase == "absent":
+                raise Refused(NO_SUCH_RESERVATION)
+            if attempt is not None and attempt != row.attempt:
+                return False
+            if phase in ("completed", "expired") or (phase != "lapsed" and not (row.leased and force)):
+                raise Refused(DOES_NOT_FIT)
+            if action == "complete":
+                done = replace(
+                    row, released_at=None, completed_at=now, response=response, claim_after=None, reason=None
+                )
+            elif action == "release" and row.attempt == 1 and row.recovery_point is None:
+                self._write(key, None)
+                return True
+            else:
+                done = replace(row, leased=True, released_at=now)
+            self._write(key, replace(done, token=NOBODY))
+            return True
 
     # lookup
 
@@ -831,6 +932,11 @@ class Session:
             expires_at=row.retained_until,
             from_run=True,
         )
+
+
+def back_off(claims: int) -> timedelta | None:
+    """What a resolver that names no delay leaves to the next one."""
+    return min(timedelta(seconds=10) * 2 ** (claims - 1), timedelta(hours=1)) if claims else None
 
 
 def retry_after(policy: Policy, lease_until: Moment | None, now: Moment | None) -> Wait:

@@ -25,6 +25,8 @@ OUTCOMES = {
     "defer": {"True", "IK002", "IK003", "IK004", "22023", "40001", "55P03"},
     "extend": {"renewed", "IK001", "IK002", "IK003", "IK004", "22023", "40001", "55P03"},
     "checkpoint": {"True", "False", "IK002", "IK003", "IK004", "22023", "40001", "55P03"},
+    "claim_lapsed": {"claimed", "nothing", "IK001", "IK006", "22023", "40001"},
+    "resolve": {"True", "False", "IK001", "IK003", "IK004", "22023", "40001", "55P03"},
     "lookup": {"absent", "in_progress", "lapsed", "released", "completed", "expired", "IK001"},
     "once": {"first", "duplicate", "in_progress", "IK001", "IK006", "40001"},
     "once_many": {"first", "duplicate", "in_progress", "duplicate first", "IK001", "IK006", "IK007", "40001"},
@@ -33,8 +35,15 @@ OUTCOMES = {
     | {"IK002", "IK006", "22023", "40001", "P0001"},
     "commit": {"done", "IK005"},
     "set constraints immediate": {"done", "IK005"},
-    "waited for commit": {"complete IK002", "release False", "extend renewed", "complete 40001"},
-    "waited for rollback": {"complete True", "release True", "defer True", "checkpoint True", "extend renewed"},
+    "waited for commit": {"complete IK002", "release False", "extend renewed", "complete 40001", "resolve IK004"},
+    "waited for rollback": {
+        "complete True",
+        "resolve True",
+        "release True",
+        "defer True",
+        "checkpoint True",
+        "extend renewed",
+    },
 }
 
 # what even a short search meets, whatever its seed
@@ -43,6 +52,8 @@ OFTEN_MET = {
     "complete": {"True", "False", "IK002", "IK003"},
     "run": {"started", "replay", "in_progress", "mismatch"},
     "once": {"first", "duplicate", "in_progress"},
+    "claim_lapsed": {"claimed", "nothing"},
+    "resolve": {"True", "IK004"},
     "commit": {"done", "IK005"},
 }
 

@@ -1710,6 +1710,8 @@ begin
         jsonb_build_object('claims', noted.claims, 'lease_until', taken.lease_until)
     );
     perform idem_private.commit_durably();
+    -- That was not a reservation: idem_private.begin_leased must not take it for one.
+    perform set_config('idem_private.last_leased', '', true);
     return row(
         taken.scope, taken.key, taken.token, taken.attempt, idem.downstream_key(taken.scope, taken.key),
         taken.recovery_point, taken.state, taken.policy, taken.created_at, idem_private.lapsed_at(held),
@@ -3183,8 +3185,6 @@ begin
     perform idem_private.check_scope(claim_lapsed.scope);
     claim_lapsed.lease := idem_private.check_interval('lease', claim_lapsed.lease);
     perform idem_private.check_claim(left_over, claim_lapsed.policy, claim_lapsed.scope, claim_lapsed.key);
-    -- What is written here is no reservation: idem_private.begin_leased must not take it for one.
-    perform set_config('idem_private.last_leased', '', true);
 
     for look in
         select named.scope, named.key
@@ -3345,7 +3345,7 @@ begin
             r.status,
             case
                 when idem_private.is_lapsed(r, idem_private.clock())
-                    or idem_private.lapsed_at(r) < coalesce(r.released_at, r.completed_at)
+                    or r.leased and r.lease_until < coalesce(r.released_at, r.completed_at)
                     then idem_private.lapsed_at(r)
             end as lapsed_at
         from idem_private.reservation as r
@@ -3625,7 +3625,7 @@ inner join (
     union all
     select b.* from idem_private.retired_policy as b
 ) as p on r.policy = p.name
-left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key
+left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key and r.completed_at is null
 cross join (select idem_private.clock() as at) as now
 cross join lateral (select idem_private.phase(r, p.min_retention, p.tombstone, now.at) as outcome) as phase;
 

@@ -26,12 +26,23 @@ create temp table calls (name, arguments, result) as values
     ),
     ('once_undo', 'scope text, keys text[]', 'integer'),
     ('downstream_key', 'scope text, key text, step text', 'uuid'),
+    (
+        'claim_lapsed', 'max_rows integer, lease interval, policy text, scope text, key text',
+        'SETOF idem.lapsed_reservation'
+    ),
+    (
+        'resolve',
+        'scope text, key text, action text, reason text, attempt integer, force boolean, status integer, '
+        'headers jsonb, body bytea',
+        'boolean'
+    ),
     ('version', '', 'text'),
     ('grant_client', 'role name', 'void'),
     ('grant_operator', 'role name', 'void'),
     ('revoke_access', 'role name', 'void'),
     ('bind_scope', 'role name, prefix text', 'void'),
     ('unbind_scope', 'role name, prefix text', 'void'),
+    ('grant_resolver', 'role name', 'void'),
     ('enable_testing', '', 'void'),
     ('disable_testing', '', 'void');
 

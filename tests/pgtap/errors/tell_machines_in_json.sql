@@ -1,6 +1,6 @@
 -- DETAIL is one small JSON object with a code, HINT says what to do, and nothing repeats a token or a body.
 begin;
-select plan(29);
+select plan(36);
 
 set local idem.single_transaction = on;
 insert into idem.policies (name) values ('used');
@@ -55,7 +55,14 @@ insert into refused values
     ('22023', $$insert into idem.policies (name, ttl) values ('new', '0')$$),
     ('22023', $$delete from idem.policies where name = 'default'$$),
     ('23503', $$delete from idem.policies where name = 'used'$$),
-    ('42704', $$select idem.grant_client('idem_nobody')$$);
+    ('42704', $$select idem.grant_client('idem_nobody')$$),
+    ('IK003', $$select idem.resolve('shop', 'none', 'complete', 'secret', status => 201, body => 'secret')$$),
+    ('IK004', $$select idem.resolve('shop', 'leased', 'complete', 'secret', status => 201, body => 'secret')$$),
+    ('IK004', $$select idem.resolve('shop', 'done', 'retry', 'secret')$$),
+    ('22023', $$select idem.resolve('shop', 'leased', 'secret', 'asked')$$),
+    ('22023', $$select idem.resolve('shop', 'leased', 'complete', '', status => 201, body => 'secret')$$),
+    ('22023', $$select idem.resolve('shop', 'leased', 'retry', 'asked', body => 'secret')$$),
+    ('22023', $$select idem.claim_lapsed(0)$$);
 
 create function pg_temp.told(statement text) returns text language plpgsql as $$
 declare

@@ -1,0 +1,17 @@
+-- No plan before the calls under test: pgTAP writes.
+begin;
+select outcome as first from idem.reserve('shop', 'a', mode => 'leased') \gset
+select idem.resolve('shop', 'a', 'retry', 'asked', force => true) as resolved \gset
+do $$
+begin
+    perform idem.reserve('shop', 'b', mode => 'leased');
+exception when others then
+    perform set_config('test.sqlstate', sqlstate, true);
+end
+$$;
+select plan(1);
+
+select is(current_setting('test.sqlstate', true), 'IK004');
+
+select * from finish();
+rollback;
