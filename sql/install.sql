@@ -15,6 +15,7 @@ begin;
 \ir types/reservation.sql
 \ir types/response.sql
 \ir types/lapsed_reservation.sql
+\ir types/http_reservation.sql
 
 -- tables
 \ir tables/policy.sql
@@ -85,6 +86,30 @@ begin;
 \ir private/refuse_resolution.sql
 \ir private/purge_events.sql
 \ir private/forget_events.sql
+\ir private/short_hash.sql
+\ir private/pointer_path.sql
+\ir private/without_ignored.sql
+\ir private/only_included.sql
+\ir private/check_pointers.sql
+\ir private/check_request.sql
+\ir private/plain_json.sql
+\ir private/read_json.sql
+\ir private/json_value.sql
+\ir private/json_fields.sql
+\ir private/percent_decoded.sql
+\ir private/read_form.sql
+\ir private/part_head.sql
+\ir private/read_multipart.sql
+\ir private/part_pointers.sql
+\ir private/part_fields.sql
+\ir private/read_request.sql
+\ir private/key_of_header.sql
+\ir private/header_fits.sql
+\ir private/http_problems.sql
+\ir private/http_problem.sql
+\ir private/replay_header.sql
+\ir private/stored_headers.sql
+\ir private/check_answer.sql
 \ir private/check_policy.sql
 \ir private/retire_policy.sql
 \ir private/revive_policy.sql
@@ -118,6 +143,14 @@ begin;
 \ir recovery/claim_lapsed.sql
 \ir recovery/resolve.sql
 \ir recovery/history.sql
+-- request
+\ir request/fingerprint.sql
+\ir request/fingerprint_fields.sql
+
+-- http
+\ir http/http_reserve.sql
+\ir http/http_complete.sql
+\ir http/policy_document.sql
 
 -- operation
 \ir operation/version.sql

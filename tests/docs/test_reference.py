@@ -11,7 +11,7 @@ from tests.support.database import ROOT
 
 SOURCES = [path.read_text() for path in sorted((ROOT / "sql").rglob("*.sql"))]
 SECTIONS = sections(REFERENCE)
-TYPES = ["idem.reservation", "idem.lapsed_reservation", "idem.response"]
+TYPES = ["idem.reservation", "idem.lapsed_reservation", "idem.response", "idem.http_reservation"]
 GRANTS = ["client", "resolver", "monitor", "operator"]
 
 
@@ -25,7 +25,7 @@ def bare(cell: str) -> str:
 
 def plain(signature: str) -> str:
     """Return a signature in lower case, its defaults without casts, its blanks single and none inside brackets."""
-    signature = re.sub(r"::[a-z ]+", "", signature.lower())
+    signature = re.sub(r"::[a-z ]+(\[\])?", "", signature.lower())
     return re.sub(r"\s+", " ", signature).replace("( ", "(").replace(" )", ")").strip()
 
 

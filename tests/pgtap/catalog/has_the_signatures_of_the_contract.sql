@@ -36,6 +36,18 @@ create temp table calls (name, arguments, result) as values
         'headers jsonb, body bytea',
         'boolean'
     ),
+    (
+        'fingerprint', 'method text, path text, body bytea, content_type text, ignore text[], include text[]', 'bytea'
+    ),
+    ('fingerprint_fields', 'body bytea, content_type text, ignore text[], include text[]', 'jsonb'),
+    (
+        'http_reserve',
+        'scope text, key_header text, method text, path text, body bytea, content_type text, mode text, '
+        'lease interval, state jsonb, token uuid, policy text',
+        'idem.http_reservation'
+    ),
+    ('http_complete', 'scope text, key text, token uuid, status integer, headers jsonb, body bytea', 'text'),
+    ('policy_document', 'policy text', 'jsonb'),
     ('version', '', 'text'),
     ('grant_client', 'role name', 'void'),
     ('grant_operator', 'role name', 'void'),

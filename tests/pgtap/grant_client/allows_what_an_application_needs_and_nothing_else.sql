@@ -11,7 +11,8 @@ select set_eq(
     $$,
     array[
         'reserve', 'complete', 'release', 'defer', 'extend', 'checkpoint', 'lookup', 'downstream_key', 'version',
-        'run', 'run_begin', 'run_end', 'json_response', 'once', 'once_many', 'once_undo'
+        'run', 'run_begin', 'run_end', 'json_response', 'once', 'once_many', 'once_undo',
+        'fingerprint', 'fingerprint_fields', 'http_reserve', 'http_complete', 'policy_document'
     ],
     'these calls'
 );
