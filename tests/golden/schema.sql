@@ -2,6 +2,19 @@ create schema idem;
 
 create schema idem_private;
 
+create type idem.http_reservation as (
+    outcome text,
+    key text,
+    token uuid,
+    attempt integer,
+    downstream_key uuid,
+    recovery_point text,
+    state jsonb,
+    status integer,
+    headers jsonb,
+    body bytea
+);
+
 create type idem.lapsed_reservation as (
     scope text,
     key text,
@@ -271,6 +284,26 @@ create function idem.extend(
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.fingerprint(
+    method text,
+    path text,
+    body bytea default NULL::bytea,
+    content_type text default NULL::text,
+    ignore text[] default NULL::text[],
+    include text[] default NULL::text[]
+) returns bytea
+language plpgsql stable security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.fingerprint_fields(
+    body bytea,
+    content_type text default NULL::text,
+    ignore text[] default NULL::text[],
+    include text[] default NULL::text[]
+) returns jsonb
+language plpgsql stable security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem.grant_client(
     role name
 ) returns void
@@ -293,6 +326,33 @@ create function idem.history(
     scope text,
     key text
 ) returns TABLE(at timestamp with time zone, event text, attempt integer, by_role name, reason text, detail jsonb)
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.http_complete(
+    scope text,
+    key text,
+    token uuid,
+    status integer,
+    headers jsonb default NULL::jsonb,
+    body bytea default NULL::bytea
+) returns text
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.http_reserve(
+    scope text,
+    key_header text,
+    method text,
+    path text,
+    body bytea default NULL::bytea,
+    content_type text default NULL::text,
+    mode text default 'atomic'::text,
+    lease interval default NULL::interval,
+    state jsonb default NULL::jsonb,
+    token uuid default NULL::uuid,
+    policy text default 'default'::text
+) returns idem.http_reservation
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
@@ -332,6 +392,12 @@ create function idem.once_undo(
     keys text[]
 ) returns integer
 language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.policy_document(
+    policy text default 'default'::text
+) returns jsonb
+language plpgsql stable security definer
 set search_path=pg_catalog, pg_temp;
 
 create function idem.release(
@@ -450,6 +516,12 @@ language sql immutable;
 create function idem_private.caller() returns name
 language sql stable;
 
+create function idem_private.check_answer(
+    status integer,
+    headers jsonb
+) returns void
+language plpgsql immutable;
+
 create function idem_private.check_call(
     scope text,
     key text,
@@ -491,9 +563,21 @@ create function idem_private.check_mode(
 ) returns boolean
 language plpgsql immutable;
 
+create function idem_private.check_pointers(
+    argument text,
+    pointers text[]
+) returns void
+language plpgsql immutable;
+
 create function idem_private.check_policy() returns trigger
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
+
+create function idem_private.check_request(
+    method text,
+    path text
+) returns void
+language plpgsql immutable;
 
 create function idem_private.check_resolution(
     scope text,
@@ -577,6 +661,12 @@ create function idem_private.granted_objects(
 ) returns SETOF text
 language sql stable;
 
+create function idem_private.header_fits(
+    key text,
+    settings idem_private.policy
+) returns boolean
+language plpgsql stable;
+
 create function idem_private.headers_are_pairs(
     headers jsonb
 ) returns boolean
@@ -589,6 +679,19 @@ create function idem_private.hold(
 ) returns idem_private.reservation
 language plpgsql volatile;
 
+create function idem_private.http_problem(
+    outcome text,
+    settings idem_private.policy,
+    mismatched text[],
+    retry_after interval
+) returns idem.response
+language plpgsql stable;
+
+create function idem_private.http_problems(
+    profile text
+) returns TABLE(outcome text, status integer, code text, title text, detail text, stripe_type text)
+language sql immutable;
+
 create function idem_private.is_lapsed(
     row_ idem_private.reservation,
     at timestamp with time zone
@@ -599,6 +702,19 @@ create function idem_private.is_within(
     scope text,
     prefixes text[]
 ) returns boolean
+language sql immutable;
+
+create function idem_private.json_fields(
+    roots jsonb,
+    value text,
+    mark text,
+    secret bytea
+) returns jsonb
+language plpgsql immutable;
+
+create function idem_private.json_value(
+    doc jsonb
+) returns text
 language sql immutable;
 
 create function idem_private.judge(
@@ -617,6 +733,11 @@ create function idem_private.key_fits(
     max_length integer,
     pattern text
 ) returns boolean
+language sql immutable;
+
+create function idem_private.key_of_header(
+    header text
+) returns text
 language sql immutable;
 
 create function idem_private.keyed_hash(
@@ -669,11 +790,43 @@ create function idem_private.note_left_behind() returns trigger
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem_private.only_included(
+    doc jsonb,
+    include text[]
+) returns jsonb
+language sql immutable;
+
 create function idem_private.owned_here(
     owner_xid xid8,
     owned_at timestamp with time zone
 ) returns boolean
 language sql stable;
+
+create function idem_private.part_fields(
+    names bytea[],
+    contents bytea[],
+    ignore text[],
+    include text[],
+    secret bytea,
+    out content bytea,
+    out fields jsonb
+) returns record
+language plpgsql stable;
+
+create function idem_private.part_head(
+    head text
+) returns text
+language sql immutable;
+
+create function idem_private.part_pointers(
+    names bytea[]
+) returns text[]
+language plpgsql immutable;
+
+create function idem_private.percent_decoded(
+    escaped text
+) returns bytea
+language sql immutable;
 
 create function idem_private.phase(
     row_ idem_private.reservation,
@@ -682,6 +835,18 @@ create function idem_private.phase(
     at timestamp with time zone
 ) returns text
 language sql stable;
+
+create function idem_private.plain_json(
+    value json,
+    mark text
+) returns jsonb
+language plpgsql immutable;
+
+create function idem_private.pointer_path(
+    doc jsonb,
+    pointer text
+) returns text[]
+language plpgsql immutable;
 
 create function idem_private.policy_of(
     name text
@@ -700,6 +865,39 @@ create function idem_private.purge_events(
 ) returns bigint
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
+
+create function idem_private.read_form(
+    body bytea,
+    out names bytea[],
+    out contents bytea[]
+) returns record
+language plpgsql immutable;
+
+create function idem_private.read_json(
+    body bytea,
+    mark text
+) returns jsonb
+language plpgsql immutable;
+
+create function idem_private.read_multipart(
+    body bytea,
+    content_type text,
+    out names bytea[],
+    out contents bytea[]
+) returns record
+language plpgsql immutable;
+
+create function idem_private.read_request(
+    method text,
+    path text,
+    body bytea,
+    content_type text,
+    ignore text[],
+    include text[],
+    out fingerprint bytea,
+    out fields jsonb
+) returns record
+language plpgsql stable;
 
 create function idem_private.real_expiry(
     expires_at timestamp with time zone,
@@ -773,6 +971,11 @@ create function idem_private.replace_expired(
 ) returns idem_private.reservation
 language plpgsql volatile;
 
+create function idem_private.replay_header(
+    settings idem_private.policy
+) returns text
+language sql immutable;
+
 create function idem_private.require_completion() returns trigger
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
@@ -815,6 +1018,12 @@ set search_path=pg_catalog, pg_temp;
 create function idem_private.rights() returns TABLE(object text, privileges text, given_by text[])
 language sql immutable;
 
+create function idem_private.short_hash(
+    secret bytea,
+    message bytea
+) returns text
+language sql immutable;
+
 create function idem_private.single_transaction() returns boolean
 language sql stable;
 
@@ -822,6 +1031,12 @@ create function idem_private.started(
     owned idem_private.reservation
 ) returns idem.reservation
 language plpgsql stable;
+
+create function idem_private.stored_headers(
+    headers jsonb,
+    settings idem_private.policy
+) returns jsonb
+language sql immutable;
 
 create function idem_private.take_over(
     held idem_private.reservation,
@@ -835,6 +1050,12 @@ language plpgsql volatile;
 create function idem_private.testing_enabled() returns boolean
 language sql stable security definer
 set search_path=pg_catalog, pg_temp;
+
+create function idem_private.without_ignored(
+    doc jsonb,
+    ignore text[]
+) returns jsonb
+language plpgsql immutable;
 
 create view idem.keys (
     scope text collate "C",

@@ -59,6 +59,23 @@ create type idem.lapsed_reservation as (
 comment on type idem.lapsed_reservation is
 'A lapsed key that idem.claim_lapsed has handed to a resolver, with the token to end it by.';
 
+-- sql/types/http_reservation.sql
+create type idem.http_reservation as (
+    outcome text,
+    key text,
+    token uuid,
+    attempt int,
+    downstream_key uuid,
+    recovery_point text,
+    state jsonb,
+    status int,
+    headers jsonb,
+    body bytea
+);
+
+comment on type idem.http_reservation is
+'What http_reserve answers. Status null: do the work. Otherwise status, headers and body are the complete answer to send.';
+
 -- sql/tables/policy.sql
 create table idem_private.policy (
     name text collate "C" primary key,
@@ -638,7 +655,11 @@ begin
             message = 'fields must be a JSON object',
             detail = jsonb_build_object('code', 'fields_not_an_object', 'argument', 'fields')::text,
             hint = 'It maps the name of each part of the request to a short hash of its value.';
-    elsif (select count(*) from jsonb_object_keys(check_fields.fields)) > max_fields then
+    -- of a body; what http_reserve adds of the request does not count
+    elsif (
+        select count(*) from jsonb_object_keys(check_fields.fields) as f (name)
+        where f.name not in ('method', 'path', 'content_type')
+    ) > max_fields then
         raise exception using
             errcode = 'IK007',
             message = 'too many fields',
@@ -1859,6 +1880,885 @@ comment on function idem_private.forget_events(text, text) is
 
 revoke all on function idem_private.forget_events(text, text) from public;
 
+-- sql/private/short_hash.sql
+create or replace function idem_private.short_hash(secret bytea, message bytea) returns text
+language sql immutable as $$
+    select encode(substr(sha256(secret || '\x02' || message), 1, 6), 'hex')
+$$;
+
+comment on function idem_private.short_hash(bytea, bytea) is
+'48 bits that name a value without telling it: enough to see a difference, under the secret of this database.';
+
+revoke all on function idem_private.short_hash(bytea, bytea) from public;
+
+-- sql/private/pointer_path.sql
+create or replace function idem_private.pointer_path(doc jsonb, pointer text) returns text[]
+language plpgsql immutable as $$
+declare
+    node jsonb := pointer_path.doc;
+    path text[] := array[]::text[];
+    step text;
+begin
+    foreach step in array (string_to_array(pointer_path.pointer, '/'))[2:] loop
+        step := replace(replace(step, '~1', '/'), '~0', '~');
+        -- Postgres also takes -1, 01 and blanks for the number of an element.
+        node := case
+            when jsonb_typeof(node) = 'object' then node -> step
+            when jsonb_typeof(node) = 'array' and step collate "C" ~ '^(0|[1-9][0-9]{0,8})$' then node -> step::int
+        end;
+        if node is null then
+            return null;
+        end if;
+        path := path || step;
+    end loop;
+    return path;
+end
+$$;
+
+comment on function idem_private.pointer_path(jsonb, text) is
+'The path of Postgres to where an RFC 6901 pointer leads in this document, or null if that is nowhere.';
+
+revoke all on function idem_private.pointer_path(jsonb, text) from public;
+
+-- sql/private/without_ignored.sql
+-- An element of an array leaves a null behind, so that the others keep their numbers.
+create or replace function idem_private.without_ignored(doc jsonb, ignore text[]) returns jsonb
+language plpgsql immutable as $$
+declare
+    pointer text;
+    path text[];
+begin
+    foreach pointer in array without_ignored.ignore loop
+        path := idem_private.pointer_path(without_ignored.doc, pointer);
+        without_ignored.doc := case
+            when path is null then without_ignored.doc
+            when path = '{}' then 'null'
+            when jsonb_typeof(without_ignored.doc #> path[:cardinality(path) - 1]) = 'object'
+                then without_ignored.doc #- path
+            else jsonb_set(without_ignored.doc, path, 'null')
+        end;
+    end loop;
+    return without_ignored.doc;
+end
+$$;
+
+comment on function idem_private.without_ignored(jsonb, text[]) is
+'The document without what these pointers lead to.';
+
+revoke all on function idem_private.without_ignored(jsonb, text[]) from public;
+
+-- sql/private/only_included.sql
+create or replace function idem_private.only_included(doc jsonb, include text[]) returns jsonb
+language sql immutable as $$
+    select coalesce(jsonb_object_agg(i.pointer, doc #> i.path), '{}')
+    from (
+        select p.pointer, idem_private.pointer_path(doc, p.pointer) as path from unnest(include) as p (pointer)
+    ) as i
+    where i.path is not null
+$$;
+
+comment on function idem_private.only_included(jsonb, text[]) is
+'What these pointers lead to, by pointer.';
+
+revoke all on function idem_private.only_included(jsonb, text[]) from public;
+
+-- sql/private/check_pointers.sql
+create or replace function idem_private.check_pointers(argument text, pointers text[]) returns void
+language plpgsql immutable as $$
+begin
+    if exists (
+        select from unnest(check_pointers.pointers) as p (pointer)
+        where p.pointer is null or p.pointer collate "C" !~ '^(/([^~]|~[01])*)?$'
+    ) then
+        raise exception using
+            errcode = '22023',
+            message = format('%s must be JSON pointers', check_pointers.argument),
+            detail = jsonb_build_object('code', 'pointer_invalid', 'argument', check_pointers.argument)::text,
+            hint = 'A pointer (RFC 6901) is empty or begins with a slash: /order/id.';
+    end if;
+end
+$$;
+
+comment on function idem_private.check_pointers(text, text[]) is 'Raises 22023 unless all are RFC 6901 pointers.';
+
+revoke all on function idem_private.check_pointers(text, text[]) from public;
+
+-- sql/private/check_request.sql
+create or replace function idem_private.check_request(method text, path text) returns void
+language plpgsql immutable as $$
+begin
+    if check_request.method is null or check_request.path is null then
+        raise exception using
+            errcode = '22023',
+            message = 'a request has a method and a path',
+            detail = jsonb_build_object(
+                'code', 'null', 'argument', case when check_request.method is null then 'method' else 'path' end
+            )::text,
+            hint = 'Pass the request target as it was received, with its query.';
+    end if;
+end
+$$;
+
+comment on function idem_private.check_request(text, text) is 'Raises 22023 where method or path is null.';
+
+revoke all on function idem_private.check_request(text, text) from public;
+
+-- sql/private/plain_json.sql
+-- jsonb forgets repeated members, and writes 1e100000 out in full. Here a member that comes again becomes an object
+-- whose one member is named by the mark, and a number out of the ordinary a string that begins with it. The mark is
+-- secret, so no document has it by itself.
+--
+-- What is ordinary is decided by value: idem_private.read_json sends every document here that holds such a number in
+-- whatever spelling.
+create or replace function idem_private.plain_json(value json, mark text) returns jsonb
+language plpgsql immutable as $$
+declare
+    number numeric;
+begin
+    case json_typeof(plain_json.value)
+        when 'object' then
+            return (
+                select coalesce(jsonb_object_agg(m.key, m.value), '{}')
+                from (
+                    select
+                        e.key,
+                        case
+                            when count(*) = 1 then jsonb_agg(e.value) -> 0
+                            else jsonb_build_object(plain_json.mark, jsonb_agg(e.value order by e.position))
+                        end as value
+                    from (
+                        select c.key, c.position, idem_private.plain_json(c.value, plain_json.mark) as value
+                        from json_each(plain_json.value) with ordinality as c (key, value, position)
+                    ) as e
+                    group by e.key
+                ) as m
+            );
+        when 'array' then
+            return (
+                select
+                    coalesce(
+                        jsonb_agg(
+                            case
+                                when json_typeof(e.value) in ('object', 'array', 'number')
+                                    then idem_private.plain_json(e.value, plain_json.mark)
+                                else e.value::jsonb
+                            end
+                            order by e.position
+                        ),
+                        '[]'
+                    )
+                from json_array_elements(plain_json.value) with ordinality as e (value, position)
+            );
+        when 'number' then
+            number := trim_scale(plain_json.value::text::numeric);
+            if abs(number) >= 1e60 or scale(number) > 60 then
+                return to_jsonb(plain_json.mark || encode(numeric_send(number), 'hex'));
+            end if;
+            return to_jsonb(number);
+        else
+            return plain_json.value::jsonb;
+    end case;
+end
+$$;
+
+comment on function idem_private.plain_json(json, text) is
+'The document as jsonb, with all that jsonb would lose or bloat put in another form.';
+
+revoke all on function idem_private.plain_json(json, text) from public;
+
+-- sql/private/read_json.sql
+-- Every step is linear in the size of the body, which is bounded; the step that costs most has bounds of its own.
+create or replace function idem_private.read_json(body bytea, mark text) returns jsonb
+language plpgsql immutable as $$
+declare
+    max_bytes constant int := 1048576;
+    max_depth constant int := 100;
+    max_bytes_of_odd constant int := 262144;
+    max_containers_of_odd constant int := 10000;
+    content text;
+    doc jsonb;
+    containers int;
+begin
+    if octet_length(read_json.body) not between 1 and max_bytes then
+        return null;
+    end if;
+    begin
+        content := convert_from(read_json.body, 'UTF8');
+        doc := content::jsonb;
+    exception
+        when invalid_text_representation or untranslatable_character or numeric_value_out_of_range
+            or character_not_in_repertoire or statement_too_complex or feature_not_supported then
+            return null;
+    end;
+
+    containers := octet_length(content) - octet_length(translate(content, '[{', ''));
+    if containers > max_depth
+        and jsonb_path_exists(doc, 'strict $.**{100} ? (@.type() == "object" || @.type() == "array")') then
+        return null;
+    end if;
+
+    -- Numbers with exponents or many digits; escaped colons, of which the count below must know. Every colon of jsonb's
+    -- text is in the body too; a member that jsonb has dropped is one that is not.
+    if content collate "C" ~ '(^|[[:space:]:,[])-?([0-9.]+[eE]|[0-9.]{60})|\\u003[aA]'
+        or octet_length(content) - octet_length(replace(content, ':', ''))
+        > octet_length(doc::text) - octet_length(replace(doc::text, ':', '')) then
+        if octet_length(content) > max_bytes_of_odd or containers > max_containers_of_odd then
+            return null;
+        end if;
+        return idem_private.plain_json(content::json, read_json.mark);
+    end if;
+    return doc;
+end
+$$;
+
+comment on function idem_private.read_json(bytea, text) is
+'The body as a document that is equal to another by value only, or null where it must be taken by its bytes.';
+
+revoke all on function idem_private.read_json(bytea, text) from public;
+
+-- sql/private/json_value.sql
+-- jsonb's text is the same for equal documents but for the zeros that end a fraction. The check first: it is cheap.
+create or replace function idem_private.json_value(doc jsonb) returns text
+language sql immutable as $$
+    select
+        case
+            when doc::text collate "C" ~ '[0-9]\.[0-9]*0([],}]|$)'
+                then regexp_replace(
+                    doc::text collate "C",
+                    '("(?:[^"\\]|\\.)*")|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])',
+                    '\1\2',
+                    'g'
+                )
+            else doc::text
+        end
+$$;
+
+comment on function idem_private.json_value(jsonb) is 'The same text for every spelling of a document.';
+
+revoke all on function idem_private.json_value(jsonb) from public;
+
+-- sql/private/json_fields.sql
+-- A text with n commas between its members and elements has n + 1 leaves, so it is known beforehand whether the walk
+-- is worth it. A leaf is hashed together with its pointer, so that equal values do not look equal.
+create or replace function idem_private.json_fields(roots jsonb, value text, mark text, secret bytea) returns jsonb
+language plpgsql immutable as $$
+declare
+    max_leaves constant int := 1000;
+    max_pointer constant int := 500;
+    fields jsonb;
+    readable boolean;
+begin
+    if octet_length(json_fields.value) - octet_length(replace(json_fields.value, ',', '')) >= max_leaves then
+        json_fields.value := regexp_replace(json_fields.value collate "C", '"(?:[^"\\]|\\.)*"', '', 'g');
+        if octet_length(json_fields.value) - octet_length(replace(json_fields.value, ',', '')) >= max_leaves then
+            return null;
+        end if;
+    end if;
+
+    with recursive node (pointer, parent, value, kind) as (
+        select r.key, 'root', r.value, jsonb_typeof(r.value)
+        from jsonb_each(json_fields.roots) as r
+        union all
+        select n.pointer || '/' || c.name, n.kind, c.value, jsonb_typeof(c.value)
+        from node as n
+        cross join lateral (
+            select replace(replace(m.key, '~', '~0'), '/', '~1'), m.value
+            from jsonb_each(case when n.kind = 'object' then n.value end) as m
+            union all
+            select (e.position - 1)::text, e.value
+            from jsonb_array_elements(case when n.kind = 'array' then n.value end)
+                with ordinality as e (value, position)
+        ) as c (name, value)
+        where n.kind in ('object', 'array') and length(n.pointer) <= max_pointer
+    )
+    select
+        jsonb_object_agg(
+            n.pointer,
+            idem_private.short_hash(
+                json_fields.secret,
+                convert_to(
+                    n.pointer || ' ' || n.parent || ' '
+                    || case when n.kind = 'number' then trim_scale(n.value::numeric)::text else n.value::text end,
+                    'UTF8'
+                )
+            )
+        ),
+        bool_and(length(n.pointer) <= max_pointer and strpos(n.pointer, json_fields.mark) = 0)
+    into fields, readable
+    from node as n
+    where n.kind not in ('object', 'array') or n.value in ('{}', '[]') or length(n.pointer) > max_pointer;
+    return case when readable then fields when fields is null then '{}' end;
+end
+$$;
+
+comment on function idem_private.json_fields(jsonb, text, text, bytea) is
+'Short hashes of the leaves of a document by their pointers, or null where there are too many, or they have no names.';
+
+revoke all on function idem_private.json_fields(jsonb, text, text, bytea) from public;
+
+-- sql/private/percent_decoded.sql
+-- What encode() has escaped is put back last: it has no percent sign, so nothing is cut in two.
+create or replace function idem_private.percent_decoded(escaped text) returns bytea
+language sql immutable as $$
+    select
+        case
+            when strpos(escaped, '%') = 0 then decode(escaped, 'escape')
+            else (
+                select
+                    string_agg(
+                        case
+                            when p.position = 1 then decode(p.piece, 'escape')
+                            when p.piece collate "C" ~ '^[0-9A-Fa-f]{2}'
+                                then decode(left(p.piece, 2), 'hex') || decode(substr(p.piece, 3), 'escape')
+                            else '\x25'::bytea || decode(p.piece, 'escape')
+                        end,
+                        '' order by p.position
+                    )
+                from unnest(string_to_array(escaped, '%')) with ordinality as p (piece, position)
+            )
+        end
+$$;
+
+comment on function idem_private.percent_decoded(text) is
+'The bytes behind percent-encoded text that encode(..., ''escape'') has made of them; a percent sign alone is itself.';
+
+revoke all on function idem_private.percent_decoded(text) from public;
+
+-- sql/private/read_form.sql
+-- As browsers read it: fields are between ampersands, empty ones do not count, a plus is a blank. The escaped text has
+-- the separators where the bytes have them, whatever else the bytes are and whatever the encoding of the database is.
+create or replace function idem_private.read_form(body bytea, out names bytea[], out contents bytea[])
+language plpgsql immutable as $$
+declare
+    max_bytes constant int := 1048576;
+    max_fields constant int := 10000;
+    content text;
+begin
+    if octet_length(read_form.body) > max_bytes then
+        return;
+    end if;
+    content := replace(encode(read_form.body, 'escape'), '+', ' ');
+    if octet_length(content) - octet_length(replace(content, '&', '')) >= max_fields then
+        return;
+    end if;
+    select
+        coalesce(array_agg(idem_private.percent_decoded(split_part(f.field, '=', 1)) order by f.position), '{}'),
+        coalesce(
+            array_agg(
+                idem_private.percent_decoded(substr(f.field, length(split_part(f.field, '=', 1)) + 2))
+                order by f.position
+            ),
+            '{}'
+        )
+    into read_form.names, read_form.contents
+    from unnest(string_to_array(content, '&')) with ordinality as f (field, position)
+    where f.field <> '';
+end
+$$;
+
+comment on function idem_private.read_form(bytea) is
+'Names and contents of the fields of a form in order, or null where it must be taken by its bytes.';
+
+revoke all on function idem_private.read_form(bytea) from public;
+
+-- sql/private/part_head.sql
+create or replace function idem_private.part_head(head text) returns text
+language sql immutable as $$
+    select coalesce(string_agg(h.line, E'\r\n' order by h.line collate "C"), '')
+    from (
+        select
+            lower(split_part(l.line, ':', 1) collate "C") || ':'
+            || btrim(substr(l.line, length(split_part(l.line, ':', 1)) + 2), E' \t') as line
+        from unnest(string_to_array(head, E'\r\n')) as l (line)
+        where l.line <> ''
+    ) as h
+$$;
+
+comment on function idem_private.part_head(text) is
+'The header fields of a part of a multipart body, the same for every order and spelling of their names.';
+
+revoke all on function idem_private.part_head(text) from public;
+
+-- sql/private/read_multipart.sql
+-- The boundary is another one in every attempt, so it does not count; nor does what stands before the first part and
+-- after the last. The escaped text has line ends and boundaries where the bytes have them.
+create or replace function idem_private.read_multipart(
+    body bytea, content_type text, out names bytea[], out contents bytea[]
+)
+language plpgsql immutable as $$
+declare
+    max_bytes constant int := 8388608;
+    max_parts constant int := 10000;
+    boundary text[];
+    pieces text[];
+    closing bigint;
+begin
+    boundary := regexp_match(
+        read_multipart.content_type collate "C",
+        ';[ \t]*boundary[ \t]*=[ \t]*(?:"([^"\\]{1,70})"|([^][ \t",;:()<>@\\/?={}]{1,70}))[ \t]*(?:;|$)',
+        'i'
+    );
+    if boundary is null or octet_length(read_multipart.body) > max_bytes then
+        return;
+    end if;
+    pieces := string_to_array(
+        E'\r\n' || encode(read_multipart.body, 'escape'), E'\r\n--' || coalesce(boundary[1], boundary[2])
+    );
+    select min(p.position) into closing
+    from unnest(pieces) with ordinality as p (piece, position)
+    where p.position > 1 and p.piece like '--%';
+    if closing is null or closing > max_parts then
+        return;
+    end if;
+
+    select
+        coalesce(array_agg(decode(coalesce(p.named[1], p.named[2], ''), 'escape') order by p.position), '{}'),
+        coalesce(
+            array_agg(
+                decode(idem_private.part_head(p.head) || E'\r\n\r\n' || substr(p.piece, p.blank_line + 4), 'escape')
+                order by p.position
+            ),
+            '{}'
+        )
+    into read_multipart.names, read_multipart.contents
+    from (
+        select
+            s.position,
+            s.piece,
+            s.blank_line,
+            left(s.piece, s.blank_line - 1) as head,
+            regexp_match(
+                left(s.piece, s.blank_line - 1) collate "C",
+                '\r\ncontent-disposition[ \t]*:[^\r\n]*;[ \t]*name='
+                '(?:"((?:[^"\\]|\\\\.|\\[0-7]{3})*)"|([^ \t;"\r\n]+))',
+                'i'
+            ) as named
+        from (
+            select
+                u.position,
+                ltrim(u.piece, E' \t') as piece,
+                strpos(ltrim(u.piece, E' \t'), E'\r\n\r\n') as blank_line
+            from unnest(pieces) with ordinality as u (piece, position)
+            where u.position > 1 and u.position < closing
+        ) as s
+        where s.blank_line > 0 and s.piece like E'\r\n%'
+    ) as p;
+    if cardinality(read_multipart.names) < closing - 2 then
+        read_multipart.names := null;
+        read_multipart.contents := null;
+    end if;
+end
+$$;
+
+comment on function idem_private.read_multipart(bytea, text) is
+'Names of the parts of a multipart body in order and what they are, or null where it must be taken by its bytes.';
+
+revoke all on function idem_private.read_multipart(bytea, text) from public;
+
+-- sql/private/part_pointers.sql
+create or replace function idem_private.part_pointers(names bytea[]) returns text[]
+language plpgsql immutable as $$
+declare
+    readable text[];
+begin
+    begin
+        readable := array(
+            select convert_from(n.name, 'UTF8') from unnest(part_pointers.names) with ordinality as n (name, position)
+            order by n.position
+        );
+    exception
+        when character_not_in_repertoire or untranslatable_character then
+            readable := array(
+                select encode(n.name, 'escape') from unnest(part_pointers.names) with ordinality as n (name, position)
+                order by n.position
+            );
+    end;
+    return array(
+        select '/' || replace(replace(r.name, '~', '~0'), '/', '~1')
+        from unnest(readable) with ordinality as r (name, position)
+        order by r.position
+    );
+end
+$$;
+
+comment on function idem_private.part_pointers(bytea[]) is
+'The names of the parts of a form as JSON pointers; escaped where one is no text.';
+
+revoke all on function idem_private.part_pointers(bytea[]) from public;
+
+-- sql/private/part_fields.sql
+create or replace function idem_private.part_fields(
+    names bytea[],
+    contents bytea[],
+    ignore text[],
+    include text[],
+    secret bytea,
+    out content bytea,
+    out fields jsonb
+)
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+    max_fields constant int := 1000;
+    pointers constant text[] := idem_private.part_pointers(part_fields.names);
+begin
+    with part as (
+        select
+            p.position,
+            p.pointer,
+            int4send(octet_length(p.name)) || p.name || int4send(octet_length(p.content)) || p.content as entry
+        from unnest(pointers, part_fields.names, part_fields.contents)
+            with ordinality as p (pointer, name, content, position)
+        where (part_fields.ignore is null or not array['', p.pointer] && part_fields.ignore)
+            and (coalesce(part_fields.include, '{}') = '{}' or array['', p.pointer] && part_fields.include)
+    ),
+    field as (
+        select p.pointer, string_agg(p.entry, '' order by p.position) as entries from part as p group by p.pointer
+    )
+    select
+        (select coalesce(string_agg(p.entry, '' order by p.position), '') from part as p),
+        (
+            select case when count(*) <= max_fields then jsonb_object_agg(
+                f.pointer,
+                idem_private.short_hash(part_fields.secret, convert_to(f.pointer || ' ', 'UTF8') || f.entries)
+            ) end
+            from field as f
+        )
+    into part_fields.content, part_fields.fields;
+    if part_fields.content = '' then
+        part_fields.fields := '{}';
+    end if;
+end
+$$;
+
+comment on function idem_private.part_fields(bytea[], bytea[], text[], text[], bytea) is
+'What counts of the parts of a form, and short hashes by pointer, or null where there are too many.';
+
+revoke all on function idem_private.part_fields(bytea[], bytea[], text[], text[], bytea) from public;
+
+-- sql/private/read_request.sql
+-- One reading of the body gives both: the fingerprint, which decides, and the fields, which name what differs. What is
+-- hashed begins with a byte of its own that is not zero, as that of derived keys is, and of every piece the length is
+-- hashed too, so that nothing can stand for something else.
+create or replace function idem_private.read_request(
+    method text,
+    path text,
+    body bytea,
+    content_type text,
+    ignore text[],
+    include text[],
+    out fingerprint bytea,
+    out fields jsonb
+)
+language plpgsql stable as $$
+#variable_conflict use_variable
+declare
+    -- bytes in all, of the pointers and the hashes
+    max_fields constant int := 131072;
+    secret bytea;
+    mark text;
+    media_type constant text := lower(btrim(split_part(read_request.content_type, ';', 1), E' \t') collate "C");
+    kind text := 'bytes';
+    content bytea := coalesce(read_request.body, '');
+    doc jsonb;
+    value text;
+    names bytea[];
+    contents bytea[];
+begin
+    select s.value into strict secret from idem_private.secret as s;
+
+    if media_type = 'application/json' or media_type like '%/%+json' then
+        mark := encode(idem_private.keyed_hash(secret, '\x03'), 'hex');
+        doc := idem_private.read_json(content, mark);
+    elsif media_type = 'application/x-www-form-urlencoded' then
+        select f.names, f.contents into names, contents from idem_private.read_form(content) as f;
+    elsif media_type like 'multipart/%' then
+        select m.names, m.contents into names, contents
+        from idem_private.read_multipart(content, read_request.content_type) as m;
+    end if;
+
+    if doc is not null then
+        kind := 'json';
+        if read_request.ignore is not null then
+            doc := idem_private.without_ignored(doc, read_request.ignore);
+        end if;
+        if cardinality(read_request.include) > 0 then
+            kind := 'included';
+            doc := idem_private.only_included(doc, read_request.include);
+        end if;
+        value := idem_private.json_value(doc);
+        content := convert_to(value, 'UTF8');
+        fields := idem_private.json_fields(
+            case kind when 'json' then jsonb_build_object('', doc) else doc end, value, mark, secret
+        );
+        if read_request.ignore is not null then
+            fields := fields - read_request.ignore;
+        end if;
+    elsif names is not null then
+        kind := 'parts';
+        select p.content, p.fields into content, fields
+        from idem_private.part_fields(names, contents, read_request.ignore, read_request.include, secret) as p;
+    end if;
+
+    content := idem_private.keyed_hash(secret, '\x04' || convert_to(kind, 'UTF8') || ' ' || content);
+    if kind = 'bytes' then
+        fields := jsonb_build_object('', idem_private.short_hash(secret, content));
+    elsif fields is null or pg_column_size(fields) > max_fields then
+        fields := jsonb_build_object('body', idem_private.short_hash(secret, content));
+    end if;
+    if read_request.method is not null then
+        fingerprint := idem_private.keyed_hash(
+            secret,
+            '\x01' || content
+            || int4send(octet_length(read_request.method)) || int4send(octet_length(read_request.path))
+            || convert_to(
+                upper(read_request.method collate "C") || read_request.path || coalesce(media_type, ''), 'UTF8'
+            )
+        );
+        fields := fields || jsonb_build_object(
+            'method', idem_private.short_hash(secret, convert_to(upper(read_request.method collate "C"), 'UTF8')),
+            'path', idem_private.short_hash(secret, convert_to(read_request.path, 'UTF8')),
+            'content_type', idem_private.short_hash(secret, convert_to(coalesce(media_type, ''), 'UTF8'))
+        );
+    end if;
+end
+$$;
+
+comment on function idem_private.read_request(text, text, bytea, text, text[], text[]) is
+'Fingerprint of a request, and short hashes of its parts; without a method, of its body alone.';
+
+revoke all on function idem_private.read_request(text, text, bytea, text, text[], text[]) from public;
+
+-- sql/private/key_of_header.sql
+-- RFC 9651 calls it a String; most clients send the characters alone.
+create or replace function idem_private.key_of_header(header text) returns text
+language sql immutable as $$
+    select
+        case
+            when btrim(header, E' \t') collate "C" ~ '^"([ !#-[\]-~]|\\["\\])*"$'
+                then regexp_replace(
+                    substr(btrim(header, E' \t'), 2, length(btrim(header, E' \t')) - 2), '\\(["\\])', '\1', 'g'
+                )
+            when btrim(header, E' \t') collate "C" ~ '^[^[:space:],"\\]+$' then btrim(header, E' \t')
+        end
+$$;
+
+comment on function idem_private.key_of_header(text) is
+'The key that the value of an Idempotency-Key header names, quoted or bare; null where it names none.';
+
+revoke all on function idem_private.key_of_header(text) from public;
+
+-- sql/private/header_fits.sql
+-- The key must fit by itself; the scope is for reserve to judge.
+create or replace function idem_private.header_fits(key text, settings idem_private.policy) returns boolean
+language plpgsql stable as $$
+begin
+    if header_fits.key is null then
+        return false;
+    end if;
+    if idem_private.key_fits(
+        'any', header_fits.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
+    ) then
+        return true;
+    end if;
+    perform idem_private.check_key(
+        'any', header_fits.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
+    );
+    return true;
+exception
+    when sqlstate 'IK001' then
+        return false;
+end
+$$;
+
+comment on function idem_private.header_fits(text, idem_private.policy) is
+'Whether a key from a header is acceptable under this policy.';
+
+revoke all on function idem_private.header_fits(text, idem_private.policy) from public;
+
+-- sql/private/http_problems.sql
+-- The one place that says what an outcome is over HTTP, in both dialects.
+create or replace function idem_private.http_problems(profile text)
+returns table (outcome text, status int, code text, title text, detail text, stripe_type text)
+language sql immutable as $$
+    select
+        p.outcome,
+        case when profile = 'stripe' then p.stripe_status else p.status end,
+        case when profile = 'stripe' then coalesce(p.stripe_code, p.code) else p.code end,
+        p.title,
+        p.detail,
+        p.stripe_type
+    from (
+        values
+        (
+            'missing', 400, 400, 'idempotency_key_missing', null, 'invalid_request_error',
+            'Idempotency key missing',
+            'This operation needs an Idempotency-Key header: one key for each operation, the same on every attempt.'
+        ),
+        (
+            'invalid', 400, 400, 'idempotency_key_invalid', null, 'invalid_request_error',
+            'Idempotency key invalid',
+            'The Idempotency-Key header is one string, quoted or bare, that this resource accepts as a key.'
+        ),
+        (
+            'mismatch', 422, 400, 'idempotency_key_reused', null, 'idempotency_error',
+            'Idempotency key reused',
+            'This key belongs to another request. An attempt repeats the request exactly; another operation, or a'
+            ' corrected request, takes a new key.'
+        ),
+        (
+            'in_progress', 409, 409, 'idempotency_request_in_progress', 'idempotency_key_in_use', 'idempotency_error',
+            'Request in progress',
+            'Another attempt with this key is at work. Try again later, with the same key.'
+        ),
+        (
+            'unresolved', 409, 409, 'idempotency_outcome_unknown', null, 'idempotency_error',
+            'Outcome unknown',
+            'An earlier attempt with this key stopped half-way, and what it did is not known yet. Try again later, with'
+            ' the same key; a new key could do it twice.'
+        ),
+        (
+            'expired', 410, 410, 'idempotency_key_expired', null, 'idempotency_error',
+            'Idempotency key expired',
+            'This key was used too long ago, and its answer is gone. A new operation takes a new key.'
+        )
+    ) as p (outcome, status, stripe_status, code, stripe_code, stripe_type, title, detail)
+$$;
+
+comment on function idem_private.http_problems(text) is
+'Status, code and texts of every outcome that is answered by a problem, in the dialect of a profile.';
+
+revoke all on function idem_private.http_problems(text) from public;
+
+-- sql/private/http_problem.sql
+create or replace function idem_private.http_problem(
+    outcome text, settings idem_private.policy, mismatched text[], retry_after interval
+) returns idem.response
+language plpgsql stable as $$
+declare
+    max_named constant int := 20;
+    problem record;
+    document jsonb;
+    named jsonb := jsonb_build_object();
+    media_type text;
+begin
+    select p.* into strict problem
+    from idem_private.http_problems(settings.profile) as p
+    where p.outcome = http_problem.outcome;
+
+    if http_problem.outcome = 'mismatch' then
+        http_problem.mismatched := case
+            when coalesce(cardinality(http_problem.mismatched), 0) = 0 then array['body'] else http_problem.mismatched
+        end;
+        named := jsonb_build_object(
+            'mismatched', to_jsonb(http_problem.mismatched[:max_named]),
+            'mismatched_count', cardinality(http_problem.mismatched)
+        );
+    end if;
+    if settings.profile = 'stripe' then
+        media_type := 'application/json';
+        document := jsonb_build_object(
+            'error', jsonb_build_object('type', problem.stripe_type, 'code', problem.code, 'message', problem.detail)
+            || named
+        );
+    else
+        media_type := 'application/problem+json';
+        document := jsonb_build_object(
+            'type', coalesce(settings.problem_type_base || problem.code, 'about:blank'),
+            'title', problem.title,
+            'status', problem.status,
+            'detail', problem.detail,
+            'code', problem.code
+        ) || named;
+    end if;
+    return row(
+        problem.status,
+        jsonb_build_array(jsonb_build_array('Content-Type', media_type))
+        || case
+            when http_problem.retry_after is null then '[]'
+            else jsonb_build_array(
+                jsonb_build_array('Retry-After', ceil(extract(epoch from http_problem.retry_after))::int::text)
+            )
+        end,
+        convert_to(document::text, 'UTF8')
+    )::idem.response;
+end
+$$;
+
+comment on function idem_private.http_problem(text, idem_private.policy, text[], interval) is
+'The answer to a request that is neither to be done nor replayed.';
+
+revoke all on function idem_private.http_problem(text, idem_private.policy, text[], interval) from public;
+
+-- sql/private/replay_header.sql
+create or replace function idem_private.replay_header(settings idem_private.policy) returns text
+language sql immutable as $$
+    select
+        coalesce(
+            settings.replay_header,
+            case settings.profile when 'stripe' then 'Idempotent-Replayed' else 'Idempotency-Replayed' end
+        )
+$$;
+
+comment on function idem_private.replay_header(idem_private.policy) is 'Name of the header that marks a replay.';
+
+revoke all on function idem_private.replay_header(idem_private.policy) from public;
+
+-- sql/private/stored_headers.sql
+-- What belongs to one connection or one answer is not stored, whether the policy names it or a Connection header does;
+-- nor are the marks of a replay, which are ours to set.
+create or replace function idem_private.stored_headers(headers jsonb, settings idem_private.policy) returns jsonb
+language sql immutable as $$
+    select coalesce(jsonb_agg(h.pair order by h.position), '[]')
+    from jsonb_array_elements(headers) with ordinality as h (pair, position)
+    where lower((h.pair ->> 0) collate "C") <> all(
+        settings.drop_headers
+        || array['idempotency-body-omitted', lower(idem_private.replay_header(settings) collate "C")]
+        || array(
+            select lower(btrim(nominated.name, E' \t') collate "C")
+            from jsonb_array_elements(headers) as c (pair)
+            cross join lateral unnest(string_to_array(c.pair ->> 1, ',')) as nominated (name)
+            where lower((c.pair ->> 0) collate "C") = 'connection'
+        )
+    )
+$$;
+
+comment on function idem_private.stored_headers(jsonb, idem_private.policy) is
+'The headers of an answer that a replay repeats, in order.';
+
+revoke all on function idem_private.stored_headers(jsonb, idem_private.policy) from public;
+
+-- sql/private/check_answer.sql
+create or replace function idem_private.check_answer(status int, headers jsonb) returns void
+language plpgsql immutable as $$
+begin
+    if coalesce(check_answer.status not between 100 and 999, true) then
+        raise exception using
+            errcode = '22023',
+            message = 'the status of an answer has three digits',
+            detail = jsonb_build_object('code', 'status_out_of_range', 'argument', 'status')::text,
+            hint = 'Pass the HTTP status that is sent, from 100 to 999.';
+    end if;
+    if not idem_private.headers_are_pairs(check_answer.headers) then
+        perform idem_private.refuse_headers();
+    end if;
+    if exists (
+        select from jsonb_array_elements(check_answer.headers) as h (pair)
+        where (h.pair ->> 0) collate "C" !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' or (h.pair ->> 1) collate "C" ~ '[\r\n]'
+    ) then
+        raise exception using
+            errcode = '22023',
+            message = 'a header cannot be sent',
+            detail = jsonb_build_object('code', 'header_unfit', 'argument', 'headers')::text,
+            hint = 'The name of a header is a token (RFC 9110), and its value has no line breaks.';
+    end if;
+end
+$$;
+
+comment on function idem_private.check_answer(int, jsonb) is 'Raises 22023 for an answer that HTTP cannot carry.';
+
+revoke all on function idem_private.check_answer(int, jsonb) from public;
+
 -- sql/private/check_policy.sql
 -- Every policy that could not work is refused when it is written, by its own name, rather than at some later call.
 create or replace function idem_private.check_policy() returns trigger
@@ -2031,6 +2931,11 @@ language sql immutable as $$
         ('idem.once', 'execute', 'client, operator'),
         ('idem.once_many', 'execute', 'client, operator'),
         ('idem.once_undo', 'execute', 'client, operator'),
+        ('idem.fingerprint', 'execute', 'client, operator'),
+        ('idem.fingerprint_fields', 'execute', 'client, operator'),
+        ('idem.http_reserve', 'execute', 'client, operator'),
+        ('idem.http_complete', 'execute', 'client, resolver, operator'),
+        ('idem.policy_document', 'execute', 'client, operator'),
         ('idem.version', 'execute', 'client, resolver, monitor, operator'),
         ('idem.claim_lapsed', 'execute', 'resolver, operator'),
         ('idem.resolve', 'execute', 'operator'),
@@ -3384,6 +4289,300 @@ comment on function idem.history(text, text) is
 'What happened to a key, in order: reserved, lapsed, taken_over, claimed, deferred, released, resolved, completed; with the role that did it and its reason. No token, no answer. Errors: IK001.';
 
 revoke all on function idem.history(text, text) from public;
+
+-- sql/request/fingerprint.sql
+create or replace function idem.fingerprint(
+    method text,
+    path text,
+    body bytea default null,
+    content_type text default null,
+    ignore text[] default null,
+    include text[] default null
+) returns bytea
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform idem_private.check_request(fingerprint.method, fingerprint.path);
+    perform idem_private.check_pointers('ignore', fingerprint.ignore);
+    perform idem_private.check_pointers('include', fingerprint.include);
+    return (
+        select r.fingerprint
+        from idem_private.read_request(
+            fingerprint.method,
+            fingerprint.path,
+            fingerprint.body,
+            fingerprint.content_type,
+            fingerprint.ignore,
+            fingerprint.include
+        ) as r
+    );
+end
+$$;
+
+comment on function idem.fingerprint(text, text, bytea, text, text[], text[]) is
+'Digest of a request under the secret of this database. JSON counts by value, forms by their fields, anything else by its bytes; ignore and include are JSON pointers. Errors: 22023.';
+
+revoke all on function idem.fingerprint(text, text, bytea, text, text[], text[]) from public;
+
+-- sql/request/fingerprint_fields.sql
+create or replace function idem.fingerprint_fields(
+    body bytea,
+    content_type text default null,
+    ignore text[] default null,
+    include text[] default null
+) returns jsonb
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform idem_private.check_pointers('ignore', fingerprint_fields.ignore);
+    perform idem_private.check_pointers('include', fingerprint_fields.include);
+    return (
+        select r.fields
+        from idem_private.read_request(
+            null,
+            null,
+            fingerprint_fields.body,
+            fingerprint_fields.content_type,
+            fingerprint_fields.ignore,
+            fingerprint_fields.include
+        ) as r
+    );
+end
+$$;
+
+comment on function idem.fingerprint_fields(bytea, text, text[], text[]) is
+'Short hashes of the leaves of a body by their JSON pointers, for the argument fields of reserve. Errors: 22023.';
+
+revoke all on function idem.fingerprint_fields(bytea, text, text[], text[]) from public;
+
+-- sql/http/http_reserve.sql
+-- idem.reserve decides; this reads the request before it and words the answer after it.
+create or replace function idem.http_reserve(
+    scope text,
+    key_header text,
+    method text,
+    path text,
+    body bytea default null,
+    content_type text default null,
+    mode text default 'atomic',
+    lease interval default null,
+    state jsonb default null,
+    token uuid default null,
+    policy text default 'default'
+) returns idem.http_reservation
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    settings idem_private.policy;
+    key text;
+    request record;
+    held idem.reservation;
+    answer idem.response;
+    outcome text;
+begin
+    perform idem_private.check_request(http_reserve.method, http_reserve.path);
+    select p.* into settings
+    from idem_private.policy as p
+    where p.name = coalesce(http_reserve.policy, 'default') collate "C";
+    if not found then
+        perform idem_private.check_call(http_reserve.scope, null, http_reserve.policy);
+    end if;
+
+    if not upper(http_reserve.method collate "C") = any(settings.methods)
+        or (http_reserve.key_header is null and not settings.required) then
+        outcome := 'unprotected';
+    elsif http_reserve.key_header is null then
+        outcome := 'missing';
+    else
+        key := idem_private.key_of_header(http_reserve.key_header);
+        if not idem_private.header_fits(key, settings) then
+            outcome := 'invalid';
+        end if;
+    end if;
+    if outcome is not null then
+        if outcome <> 'unprotected' then
+            answer := idem_private.http_problem(outcome, settings, null, null);
+        end if;
+        return row(
+            outcome, null, null, null, null, null, null, answer.status, answer.headers, answer.body
+        )::idem.http_reservation;
+    end if;
+
+    select r.fingerprint, r.fields into request
+    from idem_private.read_request(
+        http_reserve.method,
+        http_reserve.path,
+        http_reserve.body,
+        http_reserve.content_type,
+        settings.ignore,
+        settings.include
+    ) as r;
+    held := idem.reserve(
+        http_reserve.scope, key, request.fingerprint, http_reserve.mode, http_reserve.lease, request.fields,
+        http_reserve.state, http_reserve.token, http_reserve.policy
+    );
+    if held.outcome = 'replay' then
+        -- What was stored by idem.complete or idem.once may have no status, which here would mean: do the work.
+        answer.status := coalesce(held.status, case when held.body is null then 204 else 200 end);
+        answer.headers := coalesce(held.headers, '[]')
+            || jsonb_build_array(jsonb_build_array(idem_private.replay_header(settings), 'true'));
+        answer.body := held.body;
+    elsif held.outcome <> 'started' then
+        answer := idem_private.http_problem(held.outcome, settings, held.mismatched, held.retry_after);
+    end if;
+    return row(
+        held.outcome, key, held.token, held.attempt, held.downstream_key, held.recovery_point, held.state,
+        answer.status, answer.headers, answer.body
+    )::idem.http_reservation;
+end
+$$;
+
+comment on function idem.http_reserve(
+    text, text, text, text, bytea, text, text, interval, jsonb, uuid, text
+) is
+'idem.reserve for an HTTP request, from the value of its Idempotency-Key header on. Status null: do the work, then call http_complete; otherwise send status, headers and body. Outcome: those of reserve, and missing, invalid, unprotected. Errors: IK001 (scope only), IK004, IK006, 22023.';
+
+revoke all on function idem.http_reserve(
+    text, text, text, text, bytea, text, text, interval, jsonb, uuid, text
+) from public;
+
+-- sql/http/http_complete.sql
+-- What a status means is decided here, and done by complete, release and defer. The row is read without a lock: the
+-- mode of a token never changes, and each of them is compare-and-set on it.
+create or replace function idem.http_complete(
+    scope text,
+    key text,
+    token uuid,
+    status int,
+    headers jsonb default null,
+    body bytea default null
+) returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    held record;
+    settings idem_private.policy;
+begin
+    perform idem_private.check_answer(http_complete.status, http_complete.headers);
+    if http_complete.key is null and http_complete.token is null then
+        return 'unprotected';
+    end if;
+    select r.leased, r.policy into held
+    from idem_private.reservation as r
+    where r.scope = http_complete.scope collate "C" and r.key = http_complete.key collate "C"
+        and r.token = http_complete.token;
+    if not found then
+        perform idem_private.refuse_owner_call(http_complete.scope, http_complete.key, http_complete.token, false);
+    end if;
+    settings := idem_private.policy_of(held.policy);
+
+    if settings.profile <> 'stripe' then
+        if http_complete.status = any(settings.release_statuses) then
+            if not held.leased then
+                return 'rollback';
+            end if;
+            perform idem.release(http_complete.scope, http_complete.key, http_complete.token);
+            return 'released';
+        elsif http_complete.status = 408 or http_complete.status >= 500 then
+            if not held.leased then
+                return 'rollback';
+            end if;
+            perform idem.defer(
+                http_complete.scope, http_complete.key, http_complete.token,
+                reason => format('HTTP status %s', http_complete.status)
+            );
+            return 'deferred';
+        end if;
+    end if;
+
+    http_complete.headers := idem_private.stored_headers(http_complete.headers, settings);
+    if octet_length(http_complete.body) > settings.max_body_bytes then
+        http_complete.body := null;
+        http_complete.headers := coalesce(http_complete.headers, '[]') || '[["Idempotency-Body-Omitted", "true"]]';
+    end if;
+    if idem.complete(
+        http_complete.scope, http_complete.key, http_complete.token, http_complete.status, http_complete.headers,
+        http_complete.body
+    ) then
+        return 'stored';
+    end if;
+    return 'repeated';
+end
+$$;
+
+comment on function idem.http_complete(text, text, uuid, int, jsonb, bytea) is
+'Ends a reservation of http_reserve by the answer that is sent: stored, released, deferred, repeated (roll back), rollback (roll back) or unprotected. Errors: IK001, IK002, IK003, IK004, 22023.';
+
+revoke all on function idem.http_complete(text, text, uuid, int, jsonb, bytea) from public;
+
+-- sql/http/policy_document.sql
+create or replace function idem.policy_document(policy text default 'default') returns jsonb
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    settings idem_private.policy;
+begin
+    select p.* into settings
+    from idem_private.policy as p
+    where p.name = coalesce(policy_document.policy, 'default') collate "C";
+    if not found then
+        perform idem_private.check_call(null, null, policy_document.policy);
+    end if;
+    return jsonb_build_object(
+        'policy', settings.name,
+        'profile', settings.profile,
+        'header', 'Idempotency-Key',
+        'required', settings.required,
+        'methods', to_jsonb(settings.methods),
+        'key', jsonb_build_object(
+            'min_length', settings.key_min_length,
+            'max_length', settings.key_max_length,
+            'pattern', settings.key_pattern,
+            'syntax', 'a structured field string, or its characters alone'
+        ),
+        'retention_seconds', extract(epoch from settings.ttl)::bigint,
+        'min_retention_seconds', extract(epoch from settings.min_retention)::bigint,
+        'tombstone_seconds', extract(epoch from settings.tombstone)::bigint,
+        'fingerprint', jsonb_build_object(
+            'parts', jsonb_build_array('method', 'path', 'content_type', 'body'),
+            'ignore', to_jsonb(coalesce(settings.ignore, '{}')),
+            'include', to_jsonb(settings.include)
+        ),
+        'answers', (
+            select jsonb_object_agg(
+                p.outcome,
+                jsonb_strip_nulls(jsonb_build_object(
+                    'status', p.status,
+                    'code', p.code,
+                    'type', case when settings.profile = 'stripe' then p.stripe_type
+                        else coalesce(settings.problem_type_base || p.code, 'about:blank') end,
+                    'title', p.title,
+                    'detail', p.detail
+                ))
+            )
+            from idem_private.http_problems(settings.profile) as p
+            where (p.outcome <> 'missing' or settings.required)
+                and (p.outcome <> 'expired' or settings.tombstone > interval '0')
+        ),
+        'replay', jsonb_build_object(
+            'header', idem_private.replay_header(settings),
+            'omitted_body_header', 'Idempotency-Body-Omitted',
+            'max_body_bytes', settings.max_body_bytes,
+            'headers_not_repeated', to_jsonb(settings.drop_headers)
+        ),
+        'statuses_not_stored', case
+            when settings.profile = 'stripe' then '[]'
+            else to_jsonb(array(
+                select s.status::text from unnest(settings.release_statuses || 408) as s (status)
+                group by s.status order by s.status
+            ) || '5xx'::text)
+        end
+    );
+end
+$$;
+
+comment on function idem.policy_document(text) is
+'What an API publishes about its idempotency keys under a policy. Errors: IK006.';
+
+revoke all on function idem.policy_document(text) from public;
 
 -- sql/operation/version.sql
 create or replace function idem.version() returns text
