@@ -53,6 +53,7 @@ begin;
 \ir private/owned_here.sql
 \ir private/real_expiry.sql
 \ir private/phase.sql
+\ir private/reader.sql
 \ir private/is_lapsed.sql
 \ir private/lapsed_at.sql
 \ir private/policy_of.sql
@@ -158,6 +159,7 @@ begin;
 \ir operation/disable_testing.sql
 \ir operation/grant_client.sql
 \ir operation/grant_resolver.sql
+\ir operation/grant_monitor.sql
 \ir operation/grant_operator.sql
 \ir operation/revoke_access.sql
 \ir operation/bind_scope.sql

@@ -14,6 +14,7 @@ declare
     held record;
     settings idem_private.policy;
 begin
+    perform idem_private.check_scope(http_complete.scope);
     perform idem_private.check_answer(http_complete.status, http_complete.headers);
     if http_complete.key is null and http_complete.token is null then
         return 'unprotected';

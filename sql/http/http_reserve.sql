@@ -22,6 +22,7 @@ declare
     answer idem.response;
     outcome text;
 begin
+    perform idem_private.check_scope(http_reserve.scope);
     perform idem_private.check_request(http_reserve.method, http_reserve.path);
     select p.* into settings
     from idem_private.policy as p

@@ -32,13 +32,16 @@ language sql immutable as $$
         ('idem.policies', 'select, insert, update, delete', 'operator'),
         ('idem.grant_client', 'execute', ''),
         ('idem.grant_resolver', 'execute', ''),
+        ('idem.grant_monitor', 'execute', ''),
         ('idem.grant_operator', 'execute', ''),
         ('idem.revoke_access', 'execute', ''),
         ('idem.bind_scope', 'execute', ''),
         ('idem.unbind_scope', 'execute', ''),
         ('idem.enable_testing', 'execute', ''),
         ('idem.disable_testing', 'execute', ''),
-        ('idem.keys', 'select', '')
+        ('idem.keys', 'select', 'monitor, operator'),
+        ('idem_private.reader', 'execute', 'monitor, operator'),
+        ('idem_private.is_within', 'execute', 'monitor, operator')
     ) as r (object, privileges, given_by)
 $$;
 

@@ -1,22 +1,24 @@
-create or replace view idem.keys as
+-- Whoever reads a view calls the functions in it with his own rights and search_path. So the rule of idem_private.phase
+-- is written out here, which is resolved once and for all, and what is called is pinned and called once, or only for
+-- a reader that is bound to scopes. A barrier, so that no function in the WHERE of such a reader is shown other keys.
+create or replace view idem.keys with (security_barrier) as
 select
     r.scope,
     r.key,
     r.policy,
     case when r.leased then 'leased' else 'atomic' end as mode,
-    -- A key that no attempt would find any more, but that purge has not reached yet, is listed as expired.
-    case phase.outcome when 'absent' then 'expired' else phase.outcome end as outcome,
+    state.outcome,
     r.attempt,
     r.created_at,
     r.lease_until,
     case
-        when phase.outcome <> 'lapsed' then null
+        when state.outcome <> 'lapsed' then null
         when r.leased then r.lease_until
         else greatest(r.created_at, r.owned_at)
     end as lapsed_at,
     r.released_at,
     r.completed_at,
-    idem_private.real_expiry(r.expires_at, r.completed_at, p.min_retention) as expires_at,
+    expiry.at as expires_at,
     r.status,
     r.recovery_point,
     u.scope is not null as unfinished,
@@ -31,8 +33,23 @@ inner join (
     select b.* from idem_private.retired_policy as b
 ) as p on r.policy = p.name
 left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key and r.completed_at is null
-cross join (select idem_private.clock() as at) as now
-cross join lateral (select idem_private.phase(r, p.min_retention, p.tombstone, now.at) as outcome) as phase;
+cross join idem_private.reader() as reader
+cross join lateral (select greatest(r.expires_at, r.completed_at + p.min_retention) as at) as expiry
+cross join lateral (
+    select
+        case
+            when reader.at < expiry.at and r.completed_at is not null then 'completed'
+            -- also what no attempt would find any more, but purge has not reached yet
+            when r.completed_at is not null then 'expired'
+            when r.released_at is not null then 'released'
+            when r.leased and r.lease_until > reader.at then 'in_progress'
+            when not r.leased and r.owner_xid = pg_current_xact_id_if_assigned()
+                and r.owned_at >= transaction_timestamp()
+                then 'in_progress'
+            else 'lapsed'
+        end as outcome
+) as state
+where reader.prefixes is null or idem_private.is_within(r.scope, reader.prefixes);
 
 comment on view idem.keys is
 'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup. Where unfinished is asked for, no completed key is read.';

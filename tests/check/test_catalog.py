@@ -56,5 +56,6 @@ EXCEPTIONS = {
 @pytest.mark.parametrize("query", EXCEPTIONS.values(), ids=[f"never {fault}" for fault in EXCEPTIONS])
 def test_no_object_breaks_the_rule(query: str, db: Database) -> None:
     with db.connect(autocommit=True) as connection:
-        connection.execute("select idem.grant_client(%s)", [db.create_role("client")])
+        for grant in ("client", "resolver", "monitor", "operator"):
+            connection.execute(f"select idem.grant_{grant}(%s)", [db.create_role(grant)])
         assert connection.execute(query.encode()).fetchall() == []

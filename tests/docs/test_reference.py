@@ -91,7 +91,7 @@ def test_every_error_code_is_listed_with_its_sqlstate() -> None:
 @pytest.mark.parametrize("grant", GRANTS)
 def test_what_a_grant_gives_is_as_printed(grant: str, tx: psycopg.Connection) -> None:
     tx.execute("create role somebody")
-    tx.execute("select idem_private.give_access('somebody', %s)", [grant])
+    tx.execute(f"select idem.grant_{grant}('somebody')")
 
     granted = query(
         tx,

@@ -310,6 +310,12 @@ create function idem.grant_client(
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.grant_monitor(
+    role name
+) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem.grant_operator(
     role name
 ) returns void
@@ -702,7 +708,8 @@ create function idem_private.is_within(
     scope text,
     prefixes text[]
 ) returns boolean
-language sql immutable;
+language sql immutable
+set search_path=pg_catalog, pg_temp;
 
 create function idem_private.json_fields(
     roots jsonb,
@@ -899,6 +906,13 @@ create function idem_private.read_request(
 ) returns record
 language plpgsql stable;
 
+create function idem_private.reader(
+    out at timestamp with time zone,
+    out prefixes text[]
+) returns record
+language sql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem_private.real_expiry(
     expires_at timestamp with time zone,
     completed_at timestamp with time zone,
@@ -1077,7 +1091,7 @@ create view idem.keys (
     max_claims integer,
     claim_after timestamp with time zone,
     reason text
-);
+) with (security_barrier=true);
 
 create view idem.policies (
     name text collate "C",

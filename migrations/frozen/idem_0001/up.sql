@@ -331,7 +331,7 @@ revoke all on function idem_private.bound_prefixes() from public;
 -- With prefix client:4 neither client:42 nor Client:4. The collation is fixed, since the caller's argument may bring
 -- one that takes different characters for equal.
 create or replace function idem_private.is_within(scope text, prefixes text[]) returns boolean
-language sql immutable as $$
+language sql immutable set search_path = pg_catalog, pg_temp as $$
     select prefixes is null or exists (
         select from unnest(prefixes) as allowed (prefix)
         where scope collate "C" = allowed.prefix
@@ -807,6 +807,17 @@ comment on function idem_private.phase(idem_private.reservation, interval, inter
 'The state of a stored row at a time: absent, in_progress, lapsed, released, completed or expired.';
 
 revoke all on function idem_private.phase(idem_private.reservation, interval, interval, timestamptz) from public;
+
+-- sql/private/reader.sql
+create or replace function idem_private.reader(out at timestamptz, out prefixes text[])
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+    select idem_private.clock(), idem_private.bound_prefixes()
+$$;
+
+comment on function idem_private.reader() is
+'For readers of idem.keys: the time, and the prefixes of the scopes that they may see.';
+
+revoke all on function idem_private.reader() from public;
 
 -- sql/private/is_lapsed.sql
 create or replace function idem_private.is_lapsed(row_ idem_private.reservation, at timestamptz) returns boolean
@@ -2943,13 +2954,16 @@ language sql immutable as $$
         ('idem.policies', 'select, insert, update, delete', 'operator'),
         ('idem.grant_client', 'execute', ''),
         ('idem.grant_resolver', 'execute', ''),
+        ('idem.grant_monitor', 'execute', ''),
         ('idem.grant_operator', 'execute', ''),
         ('idem.revoke_access', 'execute', ''),
         ('idem.bind_scope', 'execute', ''),
         ('idem.unbind_scope', 'execute', ''),
         ('idem.enable_testing', 'execute', ''),
         ('idem.disable_testing', 'execute', ''),
-        ('idem.keys', 'select', '')
+        ('idem.keys', 'select', 'monitor, operator'),
+        ('idem_private.reader', 'execute', 'monitor, operator'),
+        ('idem_private.is_within', 'execute', 'monitor, operator')
     ) as r (object, privileges, given_by)
 $$;
 
@@ -4378,6 +4392,7 @@ declare
     answer idem.response;
     outcome text;
 begin
+    perform idem_private.check_scope(http_reserve.scope);
     perform idem_private.check_request(http_reserve.method, http_reserve.path);
     select p.* into settings
     from idem_private.policy as p
@@ -4461,6 +4476,7 @@ declare
     held record;
     settings idem_private.policy;
 begin
+    perform idem_private.check_scope(http_complete.scope);
     perform idem_private.check_answer(http_complete.status, http_complete.headers);
     if http_complete.key is null and http_complete.token is null then
         return 'unprotected';
@@ -4660,6 +4676,19 @@ comment on function idem.grant_resolver(name) is
 
 revoke all on function idem.grant_resolver(name) from public;
 
+-- sql/operation/grant_monitor.sql
+create or replace function idem.grant_monitor(role name) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform idem_private.give_access(grant_monitor.role, 'monitor');
+end
+$$;
+
+comment on function idem.grant_monitor(name) is
+'Lets a role see how pyidem and its keys stand, and change nothing. Errors: 42704.';
+
+revoke all on function idem.grant_monitor(name) from public;
+
 -- sql/operation/grant_operator.sql
 create or replace function idem.grant_operator(role name) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -4792,25 +4821,27 @@ comment on view idem.policies is
 'Named settings. Insert, update and delete here; a change takes effect at the next call. What does not make sense is refused with 22023.';
 
 -- sql/views/keys.sql
-create or replace view idem.keys as
+-- Whoever reads a view calls the functions in it with his own rights and search_path. So the rule of idem_private.phase
+-- is written out here, which is resolved once and for all, and what is called is pinned and called once, or only for
+-- a reader that is bound to scopes. A barrier, so that no function in the WHERE of such a reader is shown other keys.
+create or replace view idem.keys with (security_barrier) as
 select
     r.scope,
     r.key,
     r.policy,
     case when r.leased then 'leased' else 'atomic' end as mode,
-    -- A key that no attempt would find any more, but that purge has not reached yet, is listed as expired.
-    case phase.outcome when 'absent' then 'expired' else phase.outcome end as outcome,
+    state.outcome,
     r.attempt,
     r.created_at,
     r.lease_until,
     case
-        when phase.outcome <> 'lapsed' then null
+        when state.outcome <> 'lapsed' then null
         when r.leased then r.lease_until
         else greatest(r.created_at, r.owned_at)
     end as lapsed_at,
     r.released_at,
     r.completed_at,
-    idem_private.real_expiry(r.expires_at, r.completed_at, p.min_retention) as expires_at,
+    expiry.at as expires_at,
     r.status,
     r.recovery_point,
     u.scope is not null as unfinished,
@@ -4825,8 +4856,23 @@ inner join (
     select b.* from idem_private.retired_policy as b
 ) as p on r.policy = p.name
 left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key and r.completed_at is null
-cross join (select idem_private.clock() as at) as now
-cross join lateral (select idem_private.phase(r, p.min_retention, p.tombstone, now.at) as outcome) as phase;
+cross join idem_private.reader() as reader
+cross join lateral (select greatest(r.expires_at, r.completed_at + p.min_retention) as at) as expiry
+cross join lateral (
+    select
+        case
+            when reader.at < expiry.at and r.completed_at is not null then 'completed'
+            -- also what no attempt would find any more, but purge has not reached yet
+            when r.completed_at is not null then 'expired'
+            when r.released_at is not null then 'released'
+            when r.leased and r.lease_until > reader.at then 'in_progress'
+            when not r.leased and r.owner_xid = pg_current_xact_id_if_assigned()
+                and r.owned_at >= transaction_timestamp()
+                then 'in_progress'
+            else 'lapsed'
+        end as outcome
+) as state
+where reader.prefixes is null or idem_private.is_within(r.scope, reader.prefixes);
 
 comment on view idem.keys is
 'Every stored key, for operators: no bodies, no tokens. Outcome is that of idem.lookup. Where unfinished is asked for, no completed key is read.';

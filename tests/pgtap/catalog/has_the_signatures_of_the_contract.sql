@@ -50,6 +50,7 @@ create temp table calls (name, arguments, result) as values
     ('policy_document', 'policy text', 'jsonb'),
     ('version', '', 'text'),
     ('grant_client', 'role name', 'void'),
+    ('grant_monitor', 'role name', 'void'),
     ('grant_operator', 'role name', 'void'),
     ('revoke_access', 'role name', 'void'),
     ('bind_scope', 'role name, prefix text', 'void'),
