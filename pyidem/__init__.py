@@ -4,6 +4,7 @@
 language can call as well.
 """
 
+from pyidem._decisions import Decision
 from pyidem._errors import (
     IdempotencyError,
     InProgress,
@@ -16,11 +17,14 @@ from pyidem._errors import (
     NoSuchPolicy,
     NoSuchReservation,
     NotCompleted,
+    NotKept,
     OutcomeUnknown,
+    ScopeMissing,
     WrongMode,
     translate,
 )
-from pyidem._types import Handled, Mark, Reservation, Response
+from pyidem._http import HttpCall
+from pyidem._types import Handled, HttpReservation, Mark, Reservation, Response
 from pyidem.aio import AsyncAtomicOp, AsyncIdem, AsyncLeasedOp
 from pyidem.client import AtomicOp, Idem, LeasedOp
 
@@ -31,7 +35,10 @@ __all__ = [
     "AsyncIdem",
     "AsyncLeasedOp",
     "AtomicOp",
+    "Decision",
     "Handled",
+    "HttpCall",
+    "HttpReservation",
     "Idem",
     "IdempotencyError",
     "InProgress",
@@ -46,9 +53,11 @@ __all__ = [
     "NoSuchPolicy",
     "NoSuchReservation",
     "NotCompleted",
+    "NotKept",
     "OutcomeUnknown",
     "Reservation",
     "Response",
+    "ScopeMissing",
     "WrongMode",
     "translate",
 ]

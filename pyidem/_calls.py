@@ -11,8 +11,19 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 from uuid import UUID, uuid4
 
-from pyidem._errors import KeyInvalid
-from pyidem._types import RESERVATION_COLUMNS, Headers, Mark, Reservation, Response, decode_uuid, encode_json
+from pyidem._errors import KeyInvalid, NotKept
+from pyidem._http import HttpCall
+from pyidem._types import (
+    HTTP_RESERVATION_COLUMNS,
+    RESERVATION_COLUMNS,
+    Headers,
+    HttpReservation,
+    Mark,
+    Reservation,
+    Response,
+    decode_uuid,
+    encode_json,
+)
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -20,11 +31,15 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One function call: its text with `%(name)s` placeholders, its parameters, and how to read the rows it returns."""
+    """One function call: its text with `%(name)s` placeholders, its parameters, and how to read the rows it returns.
+
+    `name` is that of a function of ours.
+    """
 
     sql: str
     params: Mapping[str, Any] = field(repr=False)
     decode: Callable[[Sequence[Row]], T] = field(repr=False)
+    name: str = ""
 
     def numbered(self) -> tuple[str, tuple[Any, ...]]:
         """Return the text with `$1` and so on for placeholders, and the parameters in that order."""
@@ -62,6 +77,34 @@ def reserve(
     )
 
 
+def claim(
+    scope: str,
+    key: str | HttpCall,
+    *,
+    fingerprint: bytes | None = None,
+    mode: str | None = None,
+    lease: timedelta | None = None,
+    fields: Mapping[str, str] | None = None,
+    state: Any = None,
+    policy: str | None = None,
+) -> Call[Reservation] | Call[HttpReservation]:
+    """Build either claim, with a new token: on a key by its name, or on that of a request."""
+    if not isinstance(key, HttpCall):
+        return reserve(
+            scope,
+            key,
+            fingerprint=fingerprint,
+            mode=mode,
+            lease=lease,
+            fields=fields,
+            state=state,
+            policy=policy,
+        )
+    if fingerprint is not None or fields is not None:
+        raise TypeError("the database makes the fingerprint of a request: leave out fingerprint= and fields=")
+    return http_reserve(scope, key, mode=mode, lease=lease, state=state, policy=policy)
+
+
 def complete(
     scope: str,
     key: str,
@@ -87,6 +130,56 @@ def store(scope: str, key: str, token: UUID, response: Response) -> Call[bool]:
     )
 
 
+def http_reserve(
+    scope: str,
+    call: HttpCall,
+    *,
+    mode: str | None = None,
+    lease: timedelta | None = None,
+    state: Any = None,
+    token: UUID | None = None,
+    policy: str | None = None,
+) -> Call[HttpReservation]:
+    """Build the claim on the key that a request names, if it names one and needs one."""
+    required = {
+        "scope": ("text", _sendable("scope", scope)),
+        "key_header": ("text", call.key_header),
+        "method": ("text", call.method),
+        "path": ("text", call.path),
+        "token": ("uuid", token or uuid4()),
+    }
+    return _call(
+        "http_reserve",
+        _one(HttpReservation.from_row),
+        required,
+        columns=HTTP_RESERVATION_COLUMNS,
+        body=("bytea", call.body),
+        content_type=("text", call.content_type),
+        mode=("text", mode),
+        lease=("interval", lease),
+        state=(_JSONB, _json(state)),
+        policy=("text", policy),
+    )
+
+
+def http_complete(
+    scope: str,
+    key: str | None,
+    token: UUID | None,
+    status: int,
+    *,
+    headers: Headers | None = None,
+    body: Any = None,
+) -> Call[str]:
+    """Build the call that stores an answer if the policy keeps it: stored, released, deferred, repeated, rollback."""
+    return _http_complete(scope, key, token, Response.of(status, body, headers), _value)
+
+
+def http_store(scope: str, key: str, token: UUID, response: Response) -> Call[str]:
+    """Build the same call from an answer that was checked before. Where it must be rolled back, that is NotKept."""
+    return _http_complete(scope, key, token, response, _kept)
+
+
 def release(scope: str, key: str, token: UUID) -> Call[bool]:
     """Build: leased, the work did not happen and the key may run again."""
     return _call("release", _value, _owned(scope, key, token))
@@ -102,6 +195,12 @@ def defer(
 def extend(scope: str, key: str, token: UUID, *, lease: timedelta | None = None) -> Call[datetime]:
     """Build: leased, a heartbeat; the answer is when the lease now ends."""
     return _call("extend", _value, _owned(scope, key, token), lease=("interval", lease))
+
+
+def beat(scope: str, key: str, token: UUID, *, lease: timedelta | None = None) -> Call[timedelta]:
+    """Build the same heartbeat; the answer is how long the lease is now, by the database's clock alone."""
+    left = "extend - clock_timestamp() as value"
+    return _call("extend", _value, _owned(scope, key, token), columns=left, lease=("interval", lease))
 
 
 def checkpoint(scope: str, key: str, token: UUID, recovery_point: str, *, state: Any = None) -> Call[bool]:
@@ -215,7 +314,41 @@ def _call(
         f"select {columns} from idem.{function}({listed})",  # noqa: S608 - all of it is literals of this package
         {name: value for name, (_, value) in given.items()},
         decode,
+        function,
     )
+
+
+def _http_complete(
+    scope: str,
+    key: str | None,
+    token: UUID | None,
+    response: Response,
+    decode: Callable[[Sequence[Row]], str],
+) -> Call[str]:
+    required = {
+        "scope": ("text", _sendable("scope", scope)),
+        "key": ("text", _sendable("key", key)),
+        "token": ("uuid", token),
+        "status": ("int", response.status),
+    }
+    return _call(
+        "http_complete",
+        decode,
+        required,
+        headers=(_JSONB, _json(response.headers or None)),
+        body=("bytea", response.body),
+    )
+
+
+def _kept(rows: Sequence[Row]) -> str:
+    """Read what became of an answer, before COMMIT where the driver allows that."""
+    verdict: str = _value(rows)
+    if verdict == "rollback":
+        raise NotKept(
+            "the answer has a status that the policy does not keep",
+            hint="Roll back the transaction, then send the response that this error has.",
+        )
+    return verdict
 
 
 def _named(scope: str, key: str) -> dict[str, tuple[str, Any]]:

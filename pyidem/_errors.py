@@ -9,12 +9,14 @@
     |-- InProgress              409  another attempt is at work; try again after `retry_after`
     |-- OutcomeUnknown          409  an earlier attempt stopped half-way; nobody knows yet how far it got
     |-- KeyExpired              410  the stored answer is gone, the key must not be used again
+    |-- ScopeMissing            500  the application did not say whose key it is
     |
     |   errors of the program or its surroundings
     |-- LostReservation IK002        another attempt owns the key now, or it is completed with another answer
     |-- NoSuchReservation IK003      nothing is reserved under this key
     |-- WrongMode       IK004        the call does not fit the reservation's mode or transaction
     |-- NotCompleted    IK005        an atomic block ended without an answer; everything was rolled back
+    |   `-- NotKept                  its answer is not to be kept, and the transaction is yours: roll back, then send it
     |-- NoSuchPolicy    IK006        no policy of this name
     `-- LimitExceeded   IK007        over a limit of the policy
 
@@ -24,10 +26,11 @@ it: 42501 (this role may not do that), 22023 (bad argument), 40001 (run the tran
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from math import ceil
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
-    from pyidem._types import Reservation
+    from pyidem._types import HttpReservation, Reservation, Response
 
 
 class IdempotencyError(Exception):
@@ -47,6 +50,7 @@ class IdempotencyError(Exception):
         super().__init__(message)
         self.detail = detail or {}
         self.hint = hint
+        self._answer: Response | None = None
         if hint:
             self.add_note(hint)
 
@@ -62,6 +66,27 @@ class IdempotencyError(Exception):
             "detail": str(self),
             "code": self.code,
         }
+
+    @property
+    def response(self) -> "Response | None":
+        """The complete answer to an HTTP client: the database's own where it gave one, else the problem document.
+
+        None where this is no answer to a client.
+        """
+        from pyidem._types import Response  # noqa: PLC0415 - which needs the errors itself
+
+        if self._answer is not None or self.problem is None:
+            return self._answer
+        return Response.of(self.status, self.problem, [("content-type", "application/problem+json"), *self._more()])
+
+    def answered_by(self, response: "Response") -> Self:
+        """Take a response as the complete answer."""
+        self._answer = response
+        return self
+
+    def _more(self) -> list[tuple[str, str]]:
+        """Return the headers that the problem document comes with."""
+        return []
 
 
 class KeyMissing(IdempotencyError):
@@ -105,6 +130,11 @@ class _TryLater(IdempotencyError):
         super().__init__(message, **attributes)
         self.retry_after = retry_after
 
+    def _more(self) -> list[tuple[str, str]]:
+        if self.retry_after is None:
+            return []
+        return [("retry-after", str(max(1, ceil(self.retry_after.total_seconds()))))]
+
 
 class InProgress(_TryLater):
     """Another attempt with this key is at work. Try again after `retry_after`."""
@@ -133,6 +163,14 @@ class KeyExpired(IdempotencyError):
     title = "Idempotency key expired"
 
 
+class ScopeMissing(IdempotencyError):
+    """The application did not say whose key it is. Nothing was run: a key that everybody shares protects nobody."""
+
+    status = 500
+    code = "idempotency_scope_missing"
+    title = "Idempotency scope missing"
+
+
 class LostReservation(IdempotencyError):
     """This attempt no longer owns the key, or the key is completed with another answer. Nothing was changed."""
 
@@ -155,6 +193,13 @@ class NotCompleted(IdempotencyError):
     """An atomic block came to its end without an answer; its transaction was rolled back and the key is free."""
 
     sqlstate = "IK005"
+
+
+class NotKept(NotCompleted):
+    """The answer has a status that the policy does not keep, so the key stays free, and the work is not to be kept.
+
+    Raised by a block that was told `commit=False`, which cannot roll back itself. Do so, then send `response`.
+    """
 
 
 class NoSuchPolicy(IdempotencyError):
@@ -206,7 +251,7 @@ def translate(error: BaseException) -> BaseException:
     return kind(message or str(error), detail=_parse_detail(detail), hint=hint)
 
 
-def outcome_error(reservation: "Reservation") -> IdempotencyError | None:
+def outcome_error(reservation: "Reservation | HttpReservation") -> IdempotencyError | None:
     """Return the error that stands for an outcome of reserve, or None where there is an answer or work to do."""
     match reservation.outcome:
         case "mismatch":
@@ -226,6 +271,18 @@ def outcome_error(reservation: "Reservation") -> IdempotencyError | None:
             return KeyExpired("This idempotency key was used before and its answer is no longer kept.")
         case _:
             return None
+
+
+def answered_error(reservation: "HttpReservation") -> IdempotencyError | None:
+    """Return the error that stands for an outcome of http_reserve, with the answer; None for a replay."""
+    match reservation.outcome:
+        case "missing":
+            error: IdempotencyError | None = KeyMissing("The request has no idempotency key, and needs one.")
+        case "invalid":
+            error = KeyInvalid("The idempotency key is not acceptable.")
+        case _:
+            error = outcome_error(reservation)
+    return None if error is None else error.answered_by(reservation.response)
 
 
 def _diagnosis(error: BaseException) -> tuple[str | None, str | None, str | None]:

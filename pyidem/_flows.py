@@ -5,66 +5,80 @@ here is the order of calls, who owns which transaction, and what happens when so
 """
 
 import logging
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
+from uuid import UUID, uuid5
 
+from pyidem import _calls
 from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import BlockFlow, Body, Flow
-from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._transactions import entered, open_unit, require_intact, single_call, undo
-from pyidem._types import Reservation
+from pyidem._errors import NotCompleted, NotKept
+from pyidem._operations import AtomicOperation, LeasedOperation, Operation
+from pyidem._patience import Patience
+from pyidem._transactions import entered, open_unit, repeatable_call, require_intact, single_call, undo
 
-T = TypeVar("T")
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+_REPEATED = (False, "repeated")
+"""What says that an earlier transaction has committed this very answer or checkpoint."""
 
 _log = logging.getLogger("pyidem")
 
 
-def atomic(op: AtomicOperation[Any], source: Source, reserve: Call[Reservation]) -> BlockFlow[Any, None]:
+def atomic(
+    op: AtomicOperation[Any], source: Source, reserve: Call[Any], patience: Patience | None
+) -> BlockFlow[Any, None]:
     """Reserve, work and answer in one transaction of the block's own: all commit, or nothing happened."""
-    unit, reservation = yield from entered(source, reserve, alone=False)
+    unit, reservation = yield from _reserved(source, reserve, patience, alone=False)
     try:
         op.enter(reservation, unit)
         yield Body(op)
         completion = op.completion()
-        if completion is not None:
+        if op.has_answer:
             require_intact(unit)
-        yield partial(unit.commit, completion)
+        verdict = yield from _committed(op, unit, completion)
     except BaseException as error:
         yield from undo(unit, error)
         raise
     finally:
         op.leave()
         yield unit.close
-    op.settle()
+    op.settle(verdict)
 
 
-def joined_atomic(
-    op: AtomicOperation[Any], unit: Unit, reserve: Call[Reservation], *, commit: bool
-) -> BlockFlow[Any, None]:
-    """Reserve and answer in the application's transaction, and commit that only if told to."""
+def joined_atomic(op: AtomicOperation[Any], unit: Unit, reserve: Call[Any], *, commit: bool) -> BlockFlow[Any, None]:
+    """Reserve and answer in the application's transaction, and commit that only if told to.
+
+    An answer that the policy does not keep has to be rolled back, by the application where it is to commit: what tells
+    it so brings the answer along.
+    """
+    verdict = None
     try:
         op.enter((yield partial(unit.begin, reserve)), unit)
         yield Body(op)
         completion = op.completion()
         if commit:
-            yield partial(unit.commit, completion)
+            verdict = yield from _committed(op, unit, completion)
         elif completion is not None:
-            yield partial(unit.call, completion)
+            verdict = yield partial(unit.call, completion)
     except BaseException as error:
         if commit:
             yield from undo(unit, error)
+        elif isinstance(error, NotKept):
+            error.answered_by(op.answer)
         raise
     finally:
         op.leave()
         yield unit.close
-    op.settle()
+    op.settle(verdict)
 
 
-def leased(op: LeasedOperation[Any], reserve: Call[Reservation]) -> BlockFlow[Any, None]:
+def leased(op: LeasedOperation[Any], reserve: Call[Any], patience: Patience | None) -> BlockFlow[Any, None]:
     """Reserve and commit; work without any transaction; answer in another one. If that fails the outcome is unknown."""
-    unit, reservation = yield from entered(op.source, reserve, alone=True)
+    unit, reservation = yield from _reserved(op.source, reserve, patience, alone=True)
     yield unit.close
     op.enter(reservation)
     if not op.started:
@@ -101,13 +115,12 @@ def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any, None]:
             yield Body(unit.handle)
             op.require_owner()
             last_call = op.completion() or op.arrival()
-            if last_call is None:
-                yield unit.commit
-            else:
+            verdict = None
+            if last_call is not None:
                 yield from op.stop_heartbeat()
-                first = yield partial(unit.call, last_call)
-                yield unit.commit if first else unit.rollback
-                op.settle_transaction()
+                verdict = yield partial(unit.call, last_call)
+            yield unit.rollback if verdict in _REPEATED else unit.commit
+            op.settle_transaction(verdict)
         except BaseException as error:
             yield from undo(unit, error)
             raise
@@ -117,19 +130,27 @@ def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any, None]:
                 yield from op.start_heartbeat()
 
 
-def extend(op: LeasedOperation[Any], call: Call[T]) -> Flow[T]:
-    """Renew the lease."""
+def extend(op: LeasedOperation[Any], call: Call[datetime]) -> Flow[datetime]:
+    """Renew the lease. Without a key there is none, which never ends."""
     op.require_owner()
-    return (yield from single_call(op.source, call))
+    return (yield from single_call(op.source, call)) if op.protected else _NEVER
 
 
 def give_up(op: LeasedOperation[Any], call: Call[bool], how: str) -> Flow[bool]:
     """Release or defer, as the application wants it."""
     op.require_owner()
     yield from op.stop_heartbeat()
-    result = yield from single_call(op.source, call)
+    result = not op.protected or (yield from single_call(op.source, call))
     op.give_up(how)
     return result
+
+
+def downstream_key(op: Operation[Any], step: str, make: Callable[[Call[UUID]], Flow[UUID]]) -> Flow[UUID]:
+    """Ask for the key of one of several downstream calls; without a key of its own, a request has new ones."""
+    key = op.downstream_key()
+    if not op.protected:
+        return uuid5(key, step)
+    return (yield from make(_calls.downstream_key(op.scope, op.key, step)))
 
 
 def refuse_commit(commit: bool | None) -> None:
@@ -145,6 +166,17 @@ def require_commit(commit: bool | None) -> bool:
     return commit
 
 
+def patience(wait: timedelta | None, sleep: Callable[[float], Any]) -> Patience | None:
+    """Return how to wait for another attempt, if at all."""
+    return None if wait is None else Patience(wait, sleep)
+
+
+def refuse_wait(wait: timedelta | None) -> None:
+    """Refuse to wait inside a transaction of the application's, which would stay open meanwhile."""
+    if wait is not None:
+        raise TypeError("wait= goes without on=: nothing is to be held while waiting")
+
+
 def require_shared(source: Source, heartbeat: bool | timedelta) -> Source:
     """Refuse a heartbeat that would have no connection of its own."""
     if heartbeat is not False and not source.shared:
@@ -155,14 +187,46 @@ def require_shared(source: Source, heartbeat: bool | timedelta) -> Source:
 def _complete_alone(op: LeasedOperation[Any]) -> Flow[None]:
     """Store an answer that was given outside any `op.transaction()`."""
     completion = op.completion()
-    assert completion is not None
-    yield from single_call(op.source, completion)
-    op.settle()
+    verdict = None
+    if completion is not None:
+        verdict = yield from repeatable_call(op.source, completion)
+    op.settle(verdict)
 
 
 def _defer(op: LeasedOperation[Any], reason: str) -> Flow[None]:
-    yield from single_call(op.source, op.deferral(reason))
+    if op.protected:
+        yield from single_call(op.source, op.deferral(reason))
     op.give_up("deferred")
+
+
+def _reserved(source: Source, reserve: Call[Any], patience: Patience | None, *, alone: bool) -> Flow[tuple[Unit, Any]]:
+    """Reserve; where another attempt is at work, look again from time to time, holding nothing meanwhile."""
+    for pause in patience.pauses() if patience else ():
+        unit, reservation = yield from entered(source, reserve, alone=alone)
+        if reservation.outcome != "in_progress":
+            return unit, reservation
+        try:
+            if not alone:
+                yield unit.rollback
+        finally:
+            yield unit.close
+        yield pause
+    return (yield from entered(source, reserve, alone=alone))
+
+
+def _committed(op: AtomicOperation[Any], unit: Unit, completion: Call[Any] | None) -> Flow[bool | str | None]:
+    """Commit with the answer, or roll back where the policy does not keep it.
+
+    Where the two share a round trip the database refuses COMMIT, since nothing was stored; elsewhere its answer comes
+    first.
+    """
+    try:
+        return (yield partial(unit.commit, completion))  # type: ignore[no-any-return]
+    except NotCompleted as refusal:
+        if not op.is_not_kept(refusal):
+            raise
+        yield from undo(unit, refusal)
+        return "rollback"
 
 
 def _give_up(op: LeasedOperation[Any], error: BaseException) -> Flow[None]:

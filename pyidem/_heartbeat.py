@@ -9,7 +9,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -19,7 +19,7 @@ from pyidem._calls import Call
 from pyidem._drivers import Flow, run, run_async
 from pyidem._errors import LostReservation, NoSuchReservation
 from pyidem._transactions import undo
-from pyidem._types import Reservation
+from pyidem._types import HttpReservation, Reservation
 
 _BEATS_PER_LEASE = 3
 _SHORTEST_LEASE = timedelta(seconds=3)
@@ -29,14 +29,25 @@ _log = logging.getLogger("pyidem")
 
 
 class Heartbeat(ABC):
-    """Extends the lease every `interval`; `lost` once the database has said that the reservation is another's."""
+    """Extends the lease every `interval`; `lost` once the database has said that the reservation is another's.
+
+    One that `learns` was told no length of the lease, and takes it from the first answer.
+    """
 
     def __init__(
-        self, source: Source, extend: Call[datetime], *, lease: timedelta, interval: timedelta, names: Mapping[str, Any]
+        self,
+        source: Source,
+        extend: Call[timedelta],
+        *,
+        lease: timedelta,
+        interval: timedelta,
+        names: Mapping[str, Any],
+        learns: bool = False,
     ) -> None:
         self.lost = False
         self._source = source
         self._extend = extend
+        self._learns = learns
         self._lease = lease.total_seconds()
         self._interval = interval.total_seconds()
         self._names = names
@@ -79,7 +90,9 @@ class Heartbeat(ABC):
             yield self._sending.acquire
             try:
                 if not self._stopped:
-                    yield partial(unit.once, self._extend)
+                    length: timedelta = yield partial(unit.once, self._extend)
+                    if self._learns:
+                        self._lease, self._interval = length.total_seconds(), interval_of(True, length).total_seconds()
                     self._renew()
             finally:
                 self._sending.release()
@@ -148,10 +161,12 @@ class TaskHeartbeat(Heartbeat):
         await asyncio.wait({self._task})
 
 
-def lease_of(reservation: Reservation, lease: timedelta | None) -> timedelta:
+def lease_of(reservation: Reservation | HttpReservation, lease: timedelta | None) -> timedelta:
     """Return how long the lease is: as asked for, or as the database set it. The client's clock plays no part."""
     if lease is not None:
         return lease
+    if isinstance(reservation, HttpReservation):
+        return _SHORTEST_LEASE
     first = reservation.attempt == 1 and reservation.lease_until is not None and reservation.created_at is not None
     if not first:
         return _SHORTEST_LEASE

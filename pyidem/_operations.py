@@ -5,15 +5,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from pyidem import _calls
 from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import Flow
-from pyidem._errors import LostReservation, NotCompleted, OutcomeUnknown, WrongMode, outcome_error
+from pyidem._errors import LostReservation, NotCompleted, NotKept, OutcomeUnknown, WrongMode
 from pyidem._heartbeat import Heartbeat, interval_of, lease_of
-from pyidem._types import Headers, Reservation, Response, normalize_json
+from pyidem._http import HttpCall
+from pyidem._types import Headers, HttpReservation, Reservation, Response, normalize_json
 
 H = TypeVar("H")
 
@@ -23,31 +24,53 @@ class Operation(Generic[H]):
 
     Where `started` is true, do the work and call `complete`. Otherwise somebody else did it, or is at it, or the key
     was misused: after the block, `response` is the stored answer, or raises what fits the outcome.
+
+    Of an `HttpCall`, `key` is what its header names, and `response` the complete answer to send, whatever the outcome.
+    Where the request has no key and needs none, the outcome is unprotected: the work is done and nothing is stored.
     """
 
-    def __init__(self, scope: str, key: str, token: UUID) -> None:
+    def __init__(self, scope: str, key: str | HttpCall, token: UUID, state: Any = None) -> None:
         self.scope = scope
-        self.key = key
+        self.key = "" if isinstance(key, HttpCall) else key
         self.token = token
-        self._reservation: Reservation | None = None
+        self._call = key if isinstance(key, HttpCall) else None
+        self._given_state = state
+        self._reservation: Reservation | HttpReservation | None = None
         self._answer: Response | None = None
         self._settled = False
+        self._verdict: str | None = None
 
     @property
-    def reservation(self) -> Reservation:
+    def reservation(self) -> Reservation | HttpReservation:
         """All that the database said when the key was reserved."""
         assert self._reservation is not None, "the block has been entered"
         return self._reservation
 
     @property
     def outcome(self) -> str:
-        """started, replay, in_progress, unresolved, mismatch or expired."""
+        """started, replay, in_progress, unresolved, mismatch or expired.
+
+        Of a request also missing, invalid, or unprotected: it has no key and needs none, and the work is to be done.
+        """
         return self.reservation.outcome
 
     @property
     def started(self) -> bool:
-        """Whether this attempt owns the key and is to do the work."""
+        """Whether this attempt is to do the work: it owns the key, or needs none."""
         return self.reservation.started
+
+    @property
+    def protected(self) -> bool:
+        """Whether there is a key at all. A request may do without one where the policy lets it."""
+        return self.outcome != "unprotected"
+
+    @property
+    def verdict(self) -> str | None:
+        """What became of the answer: stored, or of a request also released, deferred, rollback or unprotected.
+
+        None as long as there is none. `rollback` is that the work was undone, and the key is free.
+        """
+        return self._verdict
 
     @property
     def attempt(self) -> int | None:
@@ -87,11 +110,13 @@ class Operation(Generic[H]):
             raise WrongMode("the answer is stored already: there is nothing left to complete")
         if self._answer is not None:
             raise WrongMode("complete was called twice in one block")
+        if status is None and self._call is not None:
+            raise TypeError("the answer to a request needs a status")
         self._answer = Response.of(status, body, headers)
 
     def raise_for_outcome(self) -> None:
-        """Raise KeyReused, InProgress, OutcomeUnknown or KeyExpired; do nothing where there is work or an answer."""
-        error = outcome_error(self.reservation)
+        """Raise what stands for the outcome, such as KeyReused; do nothing where there is work or an answer."""
+        error = self.reservation.error
         if error is not None:
             raise error
 
@@ -99,8 +124,10 @@ class Operation(Generic[H]):
     def response(self) -> Response:
         """The answer, once it is committed: the one given here, or the stored one that this attempt repeats.
 
-        Raises what `raise_for_outcome` does where there is none.
+        Raises what `raise_for_outcome` does where there is none. Of a request every outcome has its answer.
         """
+        if not self.started and self._call is not None:
+            return self.reservation.response
         self.raise_for_outcome()
         if not self.started:
             return Response.from_reservation(self.reservation)
@@ -108,13 +135,47 @@ class Operation(Generic[H]):
             raise NotCompleted("there is no response before the block has ended with one")
         return self._answer
 
-    def completion(self) -> Call[bool] | None:
-        """Build the call that stores the answer, if one was given."""
-        return None if self._answer is None else _calls.store(self.scope, self.key, self.token, self._answer)
+    @property
+    def has_answer(self) -> bool:
+        """Whether an answer was given that is not stored yet."""
+        return self._answer is not None and not self._settled
 
-    def settle(self) -> None:
-        """Note that the answer is committed."""
+    def completion(self) -> Call[Any] | None:
+        """Build the call that stores the answer, if one was given and there is a key to store it under."""
+        if self._answer is None or not self.protected:
+            return None
+        store = _calls.store if self._call is None else _calls.http_store
+        return store(self.scope, self.key, self.token, self._answer)
+
+    @property
+    def answer(self) -> Response:
+        """The answer that was given, whatever becomes of it."""
+        assert self._answer is not None
+        return self._answer
+
+    def settle(self, verdict: bool | str | None) -> None:
+        """Note that the answer is committed, or what else became of it."""
         self._settled = True
+        match verdict:
+            case str():
+                self._verdict = verdict
+            case None if self.started and not self.protected:
+                self._verdict = "unprotected"
+            case bool():
+                self._verdict = "stored" if verdict else "repeated"
+
+    def is_not_kept(self, refusal: NotCompleted) -> bool:
+        """Tell whether it was the answer of this very request that made COMMIT fail: the policy does not keep it."""
+        named = (refusal.detail.get("scope"), refusal.detail.get("key")) == (self.scope, self.key)
+        return self._answer is not None and self._call is not None and (named or isinstance(refusal, NotKept))
+
+    def _note(self, reservation: Reservation | HttpReservation) -> None:
+        """Take what the database has answered; a request without a key has at least what it came with."""
+        if isinstance(reservation, HttpReservation):
+            self.key = reservation.key or ""
+            if reservation.outcome == "unprotected":
+                reservation = replace(reservation, downstream_key=uuid4(), state=normalize_json(self._given_state))
+        self._reservation = reservation
 
     def _require_started(self, what: str) -> None:
         if not self.started:
@@ -127,7 +188,7 @@ class Operation(Generic[H]):
 class AtomicOperation(Operation[H]):
     """An attempt whose reservation, work and answer are in one transaction."""
 
-    def __init__(self, scope: str, key: str, token: UUID) -> None:
+    def __init__(self, scope: str, key: str | HttpCall, token: UUID) -> None:
         super().__init__(scope, key, token)
         self._unit: Unit | None = None
 
@@ -141,9 +202,9 @@ class AtomicOperation(Operation[H]):
         """The same, under the name that reads better where it is a session."""
         return self.connection
 
-    def enter(self, reservation: Reservation, unit: Unit) -> None:
+    def enter(self, reservation: Reservation | HttpReservation, unit: Unit) -> None:
         """Begin, with what the database answered."""
-        self._reservation = reservation
+        self._note(reservation)
         self._unit = unit
 
     def leave(self) -> None:
@@ -160,7 +221,7 @@ class AtomicOperation(Operation[H]):
         self._open_unit()
         super().complete(status, body, headers)
 
-    def completion(self) -> Call[bool] | None:
+    def completion(self) -> Call[Any] | None:
         """Build the call that stores the answer; an owner must have given one."""
         if self.started and self._answer is None:
             raise NotCompleted(
@@ -191,14 +252,15 @@ class LeasedOperation(Operation[H]):
     def __init__(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         token: UUID,
         source: Source,
         *,
+        state: Any = None,
         lease: timedelta | None = None,
         heartbeat: bool | timedelta = False,
     ) -> None:
-        super().__init__(scope, key, token)
+        super().__init__(scope, key, token, state)
         self.source = source
         self._lease = lease
         self._heartbeat_wanted = heartbeat
@@ -216,11 +278,6 @@ class LeasedOperation(Operation[H]):
     def finished(self) -> bool:
         """Whether nothing is left to tell the database: completed, released or deferred."""
         return self._settled or self._given_up is not None
-
-    @property
-    def has_answer(self) -> bool:
-        """Whether an answer was given that is not stored yet."""
-        return self._answer is not None and not self._settled
 
     @property
     def response(self) -> Response:
@@ -269,17 +326,18 @@ class LeasedOperation(Operation[H]):
             raise WrongMode("checkpoint was called twice in one transaction: only the whole of it can be repeated")
         self._checkpoint = _Checkpoint(recovery_point, normalize_json(state))
 
-    def enter(self, reservation: Reservation) -> None:
+    def enter(self, reservation: Reservation | HttpReservation) -> None:
         """Begin, with what the database answered."""
-        self._reservation = reservation
-        if self.started and self._heartbeat_wanted is not False:
+        self._note(reservation)
+        if self.started and self.protected and self._heartbeat_wanted is not False:
             lease = lease_of(reservation, self._lease)
             self._heartbeat = self._heartbeat_type(
                 self.source,
-                _calls.extend(self.scope, self.key, self.token, lease=self._lease),
+                _calls.beat(self.scope, self.key, self.token, lease=self._lease),
                 lease=lease,
                 interval=interval_of(self._heartbeat_wanted, lease),
                 names=self.names,
+                learns=self._call is not None and self._lease is None and self._heartbeat_wanted is True,
             )
 
     def start_heartbeat(self) -> Flow[None]:
@@ -313,15 +371,15 @@ class LeasedOperation(Operation[H]):
 
     def arrival(self) -> Call[bool] | None:
         """Build the call that stores the checkpoint, if one was given."""
-        if self._checkpoint is None:
+        if self._checkpoint is None or not self.protected:
             return None
         point, state = self._checkpoint.recovery_point, self._checkpoint.state
         return _calls.checkpoint(self.scope, self.key, self.token, point, state=state)
 
-    def settle_transaction(self) -> None:
+    def settle_transaction(self, verdict: bool | str | None) -> None:
         """Note that the answer, or else the checkpoint, is committed."""
         if self._answer is not None:
-            self.settle()
+            self.settle(verdict)
         elif self._checkpoint is not None:
             point, state = self._checkpoint.recovery_point, self._checkpoint.state
             kept = self.state if state is None else state

@@ -17,6 +17,8 @@ MAX_TRIES = 5
 
 _SERIALIZATION_FAILURE = "40001"
 _CONNECTION_STATES = ("08", "57P")
+_UNAVAILABLE_STATES = (*_CONNECTION_STATES, "53", "25006")
+"""Lost, out of resources, or read-only as a standby is that has not been promoted yet."""
 
 _log = logging.getLogger("pyidem")
 
@@ -98,6 +100,17 @@ def undo(unit: Unit, error: BaseException) -> Flow[None]:
         yield unit.rollback
     except Exception as failure:  # noqa: BLE001
         error.add_note(f"pyidem could not roll back either: {type(failure).__name__}: {failure}")
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Tell whether the database cannot be reached or cannot serve just now, which is no fault of the request."""
+    state = sqlstate_of(error)
+    if state is not None:
+        return state.startswith(_UNAVAILABLE_STATES)
+    pool_timeout = any(
+        kind.__module__ == "sqlalchemy.exc" and kind.__name__ == "TimeoutError" for kind in type(error).__mro__
+    )
+    return pool_timeout or isinstance(driver_error(error), OSError) or _is_lost_connection(error)
 
 
 def _refuse_inside(*, single_transaction: bool) -> None:

@@ -5,13 +5,19 @@ any other are three different things, and stay so.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Any, Generic, Self, TypeVar
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from uuid import UUID
 
-from pyidem._errors import NotCompleted, outcome_error
+from pyidem._errors import IdempotencyError, NotCompleted, answered_error, outcome_error
+
+if TYPE_CHECKING:
+    import django.http  # type: ignore[import-untyped]
+    import flask
+    import starlette.responses
 
 V = TypeVar("V")
 
@@ -55,27 +61,91 @@ class Reservation:
         return self.outcome == "started"
 
     @property
+    def error(self) -> IdempotencyError | None:
+        """The error that stands for the outcome, or None where there is an answer or work to do."""
+        return outcome_error(self)
+
+    @property
     def response(self) -> "Response":
         """The stored answer.
 
         Raises KeyReused, InProgress, OutcomeUnknown or KeyExpired where the outcome is one of those, and NotCompleted
         where there is no answer yet.
         """
-        error = outcome_error(self)
-        if error is not None:
-            raise error
+        if self.error is not None:
+            raise self.error
         if self.completed_at is None:
             raise NotCompleted(f"there is no answer stored (outcome {self.outcome})")
         return Response.from_reservation(self)
 
 
-_RESERVATION_FIELDS = tuple(field.name for field in fields(Reservation))
+@dataclass(frozen=True, slots=True)
+class HttpReservation:
+    """The answer of `idem.http_reserve`: the composite type `idem.http_reservation`.
+
+    `status` is None where the work is to be done, else status, headers and body are the complete answer to send. The
+    outcome may also be missing, invalid or unprotected; where it is unprotected there is no key and no token.
+    """
+
+    outcome: str
+    key: str | None = None
+    token: UUID | None = None
+    attempt: int | None = None
+    downstream_key: UUID | None = None
+    recovery_point: str | None = None
+    state: Any = None
+    status: int | None = None
+    headers: list[list[str]] | None = None
+    body: bytes | None = None
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Take a row of `HTTP_RESERVATION_COLUMNS`."""
+        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in _HTTP_RESERVATION_FIELDS})
+
+    @property
+    def started(self) -> bool:
+        """Whether the caller is to do the work."""
+        return self.status is None
+
+    @property
+    def retry_after(self) -> timedelta | None:
+        """How long the answer asks the client to wait."""
+        values = [value for name, value in self.headers or () if name.lower() == "retry-after"]
+        return timedelta(seconds=int(values[0])) if values else None
+
+    @property
+    def mismatched(self) -> list[str]:
+        """What the answer says is different from the request that the key belongs to."""
+        problem = json.loads(self.body or b"null") if self.outcome == "mismatch" else None
+        return problem.get("mismatched", []) if isinstance(problem, dict) else []
+
+    @property
+    def error(self) -> IdempotencyError | None:
+        """The error that stands for the outcome, with the database's answer; None for a replay, or work to do."""
+        return None if self.started else answered_error(self)
+
+    @property
+    def response(self) -> "Response":
+        """The answer to send. Raises NotCompleted where the work is to be done first."""
+        if self.started:
+            raise NotCompleted(f"there is no answer yet (outcome {self.outcome})")
+        return Response.from_reservation(self)
+
+
 _JSON_FIELDS = ("state", "headers")
 
-RESERVATION_COLUMNS = ", ".join(
-    f"{name}::text as {name}" if name in _JSON_FIELDS else name for name in _RESERVATION_FIELDS
-)
-"""What to select of `idem.reservation`: JSON as text, since drivers and applications differ in what they make of it."""
+
+def _columns(names: Iterable[str]) -> str:
+    """Return what to select: JSON as text, since drivers and applications differ in what they make of it."""
+    return ", ".join(f"{name}::text as {name}" if name in _JSON_FIELDS else name for name in names)
+
+
+_RESERVATION_FIELDS = tuple(field.name for field in fields(Reservation))
+_HTTP_RESERVATION_FIELDS = tuple(field.name for field in fields(HttpReservation))
+
+RESERVATION_COLUMNS = _columns(_RESERVATION_FIELDS)
+HTTP_RESERVATION_COLUMNS = _columns(_HTTP_RESERVATION_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +198,70 @@ class Response:
         return cls(status, pairs, encoded)
 
     @classmethod
-    def from_reservation(cls, reservation: Reservation) -> Self:
+    def from_reservation(cls, reservation: Reservation | HttpReservation) -> Self:
         """Return the stored answer of a completed reservation."""
         pairs = reservation.headers or ()
         return cls(reservation.status, tuple((name, value) for name, value in pairs), reservation.body)
+
+    @property
+    def wire_headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers as they go over HTTP, with the Content-Length of the body as it is here.
+
+        A status that never has a body has none.
+        """
+        kept = [(name.encode(), _wire(value)) for name, value in self.headers if name.lower() != "content-length"]
+        if not _is_bodiless(self._http_status):
+            kept.append((b"content-length", str(len(self.body or b"")).encode()))
+        return kept
+
+    @property
+    def native_headers(self) -> list[tuple[str, str]]:
+        """The same as WSGI and its frameworks want them: str, each character a byte."""
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.wire_headers]
+
+    @property
+    def wire_body(self) -> bytes:
+        """The body as it goes over HTTP."""
+        return b"" if _is_bodiless(self._http_status) else self.body or b""
+
+    def to_starlette(self) -> "starlette.responses.Response":
+        """Return the same as a response of Starlette or FastAPI."""
+        from starlette.responses import Response as StarletteResponse  # noqa: PLC0415
+
+        response = StarletteResponse(self.wire_body, self._http_status)
+        response.raw_headers = self.wire_headers
+        return response
+
+    def to_django(self) -> "django.http.HttpResponse":
+        """Return the same as a response of Django, which joins headers of one name by commas, but for Set-Cookie."""
+        from pyidem.django import response_of  # noqa: PLC0415
+
+        return response_of(self)
+
+    def to_flask(self) -> "flask.Response":
+        """Return the same as a response of Flask."""
+        from flask import Response as FlaskResponse  # noqa: PLC0415
+
+        response = FlaskResponse(self.wire_body, self._http_status)
+        response.headers.clear()
+        response.headers.extend(self.native_headers)
+        return response
+
+    def to_wsgi(self, start_response: Callable[..., Any]) -> list[bytes]:
+        """Answer a WSGI request: `return response.to_wsgi(start_response)`."""
+        start_response(f"{self._http_status} {_reason(self._http_status)}", self.native_headers)
+        return [self.wire_body]
+
+    async def to_asgi(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        """Answer an ASGI request."""
+        await send({"type": "http.response.start", "status": self._http_status, "headers": self.wire_headers})
+        await send({"type": "http.response.body", "body": self.wire_body})
+
+    @property
+    def _http_status(self) -> int:
+        if self.status is None:
+            raise ValueError("an HTTP answer needs a status")
+        return self.status
 
 
 def decode_uuid(value: UUID | str) -> UUID:
@@ -209,3 +339,22 @@ def _check_header(pair: Any) -> tuple[str, str]:
         raise ValueError(f"the value of header {name!r} contains a line break or NUL")
     _encode_text(name + value)
     return name, value
+
+
+def _wire(value: str) -> bytes:
+    """Encode what a header holds. What is not Latin-1 HTTP leaves open; UTF-8 is read back as the same bytes."""
+    try:
+        return value.encode("latin-1")
+    except UnicodeEncodeError:
+        return value.encode()
+
+
+def _is_bodiless(status: int) -> bool:
+    return status < 200 or status in {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
+
+
+def _reason(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Unknown"

@@ -12,20 +12,23 @@ The database decides everything; this only sends the calls, in as few round trip
 transactions and connections in order.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from pyidem import _calls, _flows, _messages, _transactions
-from pyidem._adapters import ASYNC_LENT, ASYNC_SOURCES, Source, adapt
+from pyidem._adapters import ASYNC_LENT, ASYNC_SOURCES, LentSource, Source, adapt
 from pyidem._calls import Call
+from pyidem._decisions import OnDecision, observed
 from pyidem._drivers import AsyncBlock, run_async
 from pyidem._heartbeat import TaskHeartbeat
+from pyidem._http import HttpCall
 from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._types import Handled, Headers, Mark, Reservation
+from pyidem._types import Handled, Headers, HttpReservation, Mark, Reservation
 
 if TYPE_CHECKING:
     import psycopg
@@ -46,10 +49,8 @@ class AsyncAtomicOp(AtomicOperation[H]):
 
     async def downstream_key_for(self, step: str) -> UUID:
         """Return the idempotency key for one of several downstream calls; asks the database."""
-        self._require_started("the downstream key belongs to")
-        return await run_async(
-            _transactions.joined_call(self._open_unit(), _calls.downstream_key(self.scope, self.key, step))
-        )
+        make = partial(_transactions.joined_call, self._open_unit())
+        return await run_async(_flows.downstream_key(self, step, make))
 
 
 class AsyncLeasedOp(LeasedOperation[H]):
@@ -76,10 +77,8 @@ class AsyncLeasedOp(LeasedOperation[H]):
 
     async def downstream_key_for(self, step: str) -> UUID:
         """Return the idempotency key for one of several downstream calls; asks the database."""
-        self._require_started("the downstream key belongs to")
-        return await run_async(
-            _transactions.single_call(self.source, _calls.downstream_key(self.scope, self.key, step))
-        )
+        make = partial(_transactions.single_call, self.source)
+        return await run_async(_flows.downstream_key(self, step, make))
 
 
 class AsyncIdem(Generic[H]):
@@ -98,29 +97,42 @@ class AsyncIdem(Generic[H]):
     def __init__(
         self: "AsyncIdem[psycopg.AsyncConnection[Any]]",
         source: "psycopg.AsyncConnection[Any] | AsyncConnectionPool[Any]",
+        *,
+        on_decision: OnDecision | None = None,
     ) -> None: ...
     @overload
-    def __init__(self: "AsyncIdem[AsyncConnection]", source: "AsyncEngine") -> None: ...
+    def __init__(
+        self: "AsyncIdem[AsyncConnection]", source: "AsyncEngine", *, on_decision: OnDecision | None = None
+    ) -> None: ...
     @overload
-    def __init__(self: "AsyncIdem[S]", source: "async_sessionmaker[S]") -> None: ...
-    def __init__(self, source: Any) -> None:
-        self._source: Source = adapt(source, ASYNC_SOURCES, "AsyncIdem")
+    def __init__(
+        self: "AsyncIdem[S]", source: "async_sessionmaker[S]", *, on_decision: OnDecision | None = None
+    ) -> None: ...
+    def __init__(self, source: Any, *, on_decision: OnDecision | None = None) -> None:
+        self.on_decision = on_decision
+        self._source: Source = observed(adapt(source, ASYNC_SOURCES, "AsyncIdem"), on_decision)
+
+    @property
+    def shared(self) -> bool:
+        """Whether another connection can be had while one is in use, as a heartbeat needs it."""
+        return self._source.shared
 
     @overload
     def atomic(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
         policy: str | None = None,
+        wait: timedelta | None = None,
     ) -> AbstractAsyncContextManager[AsyncAtomicOp[H]]: ...
     @overload
     def atomic(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
@@ -131,29 +143,32 @@ class AsyncIdem(Generic[H]):
     def atomic(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
         policy: str | None = None,
+        wait: timedelta | None = None,
         on: Any = None,
         commit: bool | None = None,
     ) -> AbstractAsyncContextManager[AsyncAtomicOp[Any]]:
         """Reserve the key, do the work and store the answer in one transaction: see `Idem.atomic`."""
-        reserve = _calls.reserve(scope, key, fingerprint=fingerprint, fields=fields, policy=policy, token=uuid4())
+        reserve = _calls.claim(scope, key, fingerprint=fingerprint, fields=fields, policy=policy)
         op: AsyncAtomicOp[Any] = AsyncAtomicOp(scope, key, reserve.params["token"])
+        patience = _flows.patience(wait, asyncio.sleep)
         if on is None:
             _flows.refuse_commit(commit)
-            return AsyncBlock(_flows.atomic(op, self._source, reserve))
+            return AsyncBlock(_flows.atomic(op, self._source, reserve, patience))
+        _flows.refuse_wait(wait)
         return AsyncBlock(
-            _flows.joined_atomic(op, adapt(on, ASYNC_LENT, "on=").join(), reserve, commit=_flows.require_commit(commit))
+            _flows.joined_atomic(op, self._lent(on).join(), reserve, commit=_flows.require_commit(commit))
         )
 
     @overload
     def leased(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
@@ -161,13 +176,14 @@ class AsyncIdem(Generic[H]):
         lease: timedelta | None = None,
         policy: str | None = None,
         heartbeat: bool | timedelta = False,
+        wait: timedelta | None = None,
         on: None = None,
     ) -> AbstractAsyncContextManager[AsyncLeasedOp[H]]: ...
     @overload
     def leased(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
@@ -175,12 +191,13 @@ class AsyncIdem(Generic[H]):
         lease: timedelta | None = None,
         policy: str | None = None,
         heartbeat: bool | timedelta = False,
+        wait: timedelta | None = None,
         on: J,
     ) -> AbstractAsyncContextManager[AsyncLeasedOp[J]]: ...
     def leased(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
@@ -188,10 +205,11 @@ class AsyncIdem(Generic[H]):
         lease: timedelta | None = None,
         policy: str | None = None,
         heartbeat: bool | timedelta = False,
+        wait: timedelta | None = None,
         on: Any = None,
     ) -> AbstractAsyncContextManager[AsyncLeasedOp[Any]]:
         """Reserve the key at once, act outside, then store the answer with the business write: see `Idem.leased`."""
-        reserve = _calls.reserve(
+        reserve = _calls.claim(
             scope,
             key,
             fingerprint=fingerprint,
@@ -200,13 +218,12 @@ class AsyncIdem(Generic[H]):
             fields=fields,
             state=state,
             policy=policy,
-            token=uuid4(),
         )
-        source = _flows.require_shared(self._source if on is None else adapt(on, ASYNC_LENT, "on="), heartbeat)
+        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat)
         op: AsyncLeasedOp[Any] = AsyncLeasedOp(
-            scope, key, reserve.params["token"], source, lease=lease, heartbeat=heartbeat
+            scope, key, reserve.params["token"], source, state=state, lease=lease, heartbeat=heartbeat
         )
-        return AsyncBlock(_flows.leased(op, reserve))
+        return AsyncBlock(_flows.leased(op, reserve, _flows.patience(wait, asyncio.sleep)))
 
     async def run(
         self,
@@ -227,17 +244,17 @@ class AsyncIdem(Generic[H]):
 
     async def once(self, scope: str, message_id: str, *, policy: str | None = None, on: Any) -> bool:
         """Mark a message as handled, in the transaction of `on`: see `Idem.once`."""
-        unit = adapt(on, ASYNC_LENT, "on=").join()
+        unit = self._lent(on).join()
         return await run_async(_messages.marked(unit, _calls.once(scope, message_id, policy=policy)))
 
     async def once_many(self, scope: str, keys: Sequence[str], *, policy: str | None = None, on: Any) -> list[Mark]:
         """Mark a batch of messages, in the transaction of `on`: see `Idem.once_many`."""
-        unit = adapt(on, ASYNC_LENT, "on=").join()
+        unit = self._lent(on).join()
         return await run_async(_messages.joined(unit, _calls.once_many(scope, keys, policy=policy)))
 
     async def once_undo(self, scope: str, keys: Sequence[str], *, on: Any) -> int:
         """Take back marks that this very transaction of `on` has made: see `Idem.once_undo`."""
-        return await run_async(_messages.joined(adapt(on, ASYNC_LENT, "on=").join(), _calls.once_undo(scope, keys)))
+        return await run_async(_messages.joined(self._lent(on).join(), _calls.once_undo(scope, keys)))
 
     def consumer(
         self, scope: str, *, key: Callable[[Any], str], policy: str | None = None
@@ -300,6 +317,39 @@ class AsyncIdem(Generic[H]):
         """Call `idem.complete`. False: this token has stored exactly this before; roll back the repeated work."""
         return await self._call(_calls.complete(scope, key, token, status=status, headers=headers, body=body), on)
 
+    async def http_reserve(
+        self,
+        scope: str,
+        call: HttpCall,
+        *,
+        mode: str | None = None,
+        lease: timedelta | None = None,
+        state: Any = None,
+        token: UUID | None = None,
+        policy: str | None = None,
+        on: Any = None,
+    ) -> HttpReservation:
+        """Call `idem.http_reserve`. Mode "atomic", the default, needs `on`: the transaction that will also complete."""
+        reserve = _calls.http_reserve(scope, call, mode=mode, lease=lease, state=state, token=token, policy=policy)
+        return await self._call(reserve, on)
+
+    async def http_complete(
+        self,
+        scope: str,
+        key: str | None,
+        token: UUID | None,
+        status: int,
+        *,
+        headers: Headers | None = None,
+        body: Any = None,
+        on: Any = None,
+    ) -> str:
+        """Call `idem.http_complete`: stored, released, deferred, repeated, rollback or unprotected.
+
+        Roll back after repeated, where the work was done before, and after rollback, where it is not to be kept.
+        """
+        return await self._call(_calls.http_complete(scope, key, token, status, headers=headers, body=body), on)
+
     async def release(self, scope: str, key: str, token: UUID, *, on: Any = None) -> bool:
         """Call `idem.release`: leased, the work did not happen; the key may run again."""
         return await self._call(_calls.release(scope, key, token), on)
@@ -335,8 +385,13 @@ class AsyncIdem(Generic[H]):
         """Call `idem.version`: what is installed in the database."""
         return await self._call(_calls.version(), on)
 
+    def _lent(self, on: Any) -> LentSource:
+        """Return the source that a connection or session of the application's is."""
+        lent: LentSource = observed(adapt(on, ASYNC_LENT, "on="), self.on_decision)
+        return lent
+
     async def _call(self, call: Call[T], on: Any) -> T:
         """Make a call in the transaction of `on`, or in a short one of its own."""
         if on is None:
             return await run_async(_transactions.single_call(self._source, call))
-        return await run_async(_transactions.joined_call(adapt(on, ASYNC_LENT, "on=").join(), call))
+        return await run_async(_transactions.joined_call(self._lent(on).join(), call))

@@ -12,20 +12,23 @@ The database decides everything; this only sends the calls, in as few round trip
 transactions and connections in order.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from pyidem import _calls, _flows, _messages, _transactions
-from pyidem._adapters import LENT, SOURCES, Source, adapt
+from pyidem._adapters import LENT, SOURCES, LentSource, Source, adapt
 from pyidem._calls import Call
+from pyidem._decisions import OnDecision, observed
 from pyidem._drivers import Block, run
 from pyidem._heartbeat import ThreadHeartbeat
+from pyidem._http import HttpCall
 from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._types import Handled, Headers, Mark, Reservation
+from pyidem._types import Handled, Headers, HttpReservation, Mark, Reservation
 
 if TYPE_CHECKING:
     import psycopg
@@ -48,8 +51,8 @@ class AtomicOp(AtomicOperation[H]):
 
     def downstream_key_for(self, step: str) -> UUID:
         """Return the idempotency key for one of several downstream calls; asks the database."""
-        self._require_started("the downstream key belongs to")
-        return run(_transactions.joined_call(self._open_unit(), _calls.downstream_key(self.scope, self.key, step)))
+        make = partial(_transactions.joined_call, self._open_unit())
+        return run(_flows.downstream_key(self, step, make))
 
 
 class LeasedOp(LeasedOperation[H]):
@@ -80,8 +83,8 @@ class LeasedOp(LeasedOperation[H]):
 
     def downstream_key_for(self, step: str) -> UUID:
         """Return the idempotency key for one of several downstream calls; asks the database."""
-        self._require_started("the downstream key belongs to")
-        return run(_transactions.single_call(self.source, _calls.downstream_key(self.scope, self.key, step)))
+        make = partial(_transactions.single_call, self.source)
+        return run(_flows.downstream_key(self, step, make))
 
 
 class Idem(Generic[H]):
@@ -93,39 +96,55 @@ class Idem(Generic[H]):
 
     A single connection serves one thing at a time, and has no second one for a heartbeat.
 
+    `on_decision` is called with a `Decision` whenever the database has decided something, for logs and metrics. It runs
+    where the call was made and should return at once; what it raises is logged and ignored.
+
     What goes wrong in the background is logged to `pyidem` under a fixed event name, with `idem_scope` and `idem_key`
     as extra attributes, never a body or a token: `heartbeat.failed`, `heartbeat.lost`, `heartbeat.given_up`,
-    `leased.unfinished`, `leased.defer_failed`, and `block.exit_failed` where a cancelled task could not wait for it.
+    `leased.unfinished`, `leased.defer_failed`, `decision.hook_failed`,
+    and `block.exit_failed` where a cancelled task could not wait for it.
     """
 
     @overload
     def __init__(
-        self: "Idem[psycopg.Connection[Any]]", source: "psycopg.Connection[Any] | ConnectionPool[Any]"
+        self: "Idem[psycopg.Connection[Any]]",
+        source: "psycopg.Connection[Any] | ConnectionPool[Any]",
+        *,
+        on_decision: OnDecision | None = None,
     ) -> None: ...
     @overload
-    def __init__(self: "Idem[sqlalchemy.Connection]", source: "sqlalchemy.Engine") -> None: ...
+    def __init__(
+        self: "Idem[sqlalchemy.Connection]", source: "sqlalchemy.Engine", *, on_decision: OnDecision | None = None
+    ) -> None: ...
     @overload
-    def __init__(self: "Idem[S]", source: "sessionmaker[S]") -> None: ...
+    def __init__(self: "Idem[S]", source: "sessionmaker[S]", *, on_decision: OnDecision | None = None) -> None: ...
     @overload
-    def __init__(self: "Idem[C]", source: Callable[[], C]) -> None: ...
-    def __init__(self, source: Any) -> None:
-        self._source: Source = adapt(source, SOURCES, "Idem")
+    def __init__(self: "Idem[C]", source: Callable[[], C], *, on_decision: OnDecision | None = None) -> None: ...
+    def __init__(self, source: Any, *, on_decision: OnDecision | None = None) -> None:
+        self.on_decision = on_decision
+        self._source: Source = observed(adapt(source, SOURCES, "Idem"), on_decision)
+
+    @property
+    def shared(self) -> bool:
+        """Whether another connection can be had while one is in use, as a heartbeat needs it."""
+        return self._source.shared
 
     @overload
     def atomic(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
         policy: str | None = None,
+        wait: timedelta | None = None,
     ) -> AbstractContextManager[AtomicOp[H]]: ...
     @overload
     def atomic(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
@@ -136,11 +155,12 @@ class Idem(Generic[H]):
     def atomic(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
         policy: str | None = None,
+        wait: timedelta | None = None,
         on: Any = None,
         commit: bool | None = None,
     ) -> AbstractContextManager[AtomicOp[Any]]:
@@ -153,26 +173,34 @@ class Idem(Generic[H]):
         `fingerprint` is a digest of the request; the same key with another one is a mismatch, and `fields`, hashes of
         the request's parts by JSON pointer, let `op.mismatched` name what differs.
 
+        An `HttpCall` in place of the key is a whole request: the database reads the key from its header and makes the
+        fingerprint, and `op.response` is the complete answer of any outcome. `op.complete` needs a status. One that the
+        policy does not keep (`op.verdict` is then "rollback") undoes the work and frees the key, and is sent all the
+        same. A request that has no key and needs none is worked on without one.
+
+        `wait` is how long to wait for another attempt that is at work, looking again from time to time, without a
+        connection meanwhile; then the outcome is in_progress after all.
+
         `on` joins the transaction of a psycopg, Django or other DB-API connection, or of a SQLAlchemy connection or
         session, and then `commit` says who ends it: True, the block, as its own; False, the caller, who must roll back
         if an exception leaves the block.
 
         Raises KeyInvalid, NoSuchPolicy, LimitExceeded, WrongMode.
         """
-        reserve = _calls.reserve(scope, key, fingerprint=fingerprint, fields=fields, policy=policy, token=uuid4())
+        reserve = _calls.claim(scope, key, fingerprint=fingerprint, fields=fields, policy=policy)
         op: AtomicOp[Any] = AtomicOp(scope, key, reserve.params["token"])
+        patience = _flows.patience(wait, time.sleep)
         if on is None:
             _flows.refuse_commit(commit)
-            return Block(_flows.atomic(op, self._source, reserve))
-        return Block(
-            _flows.joined_atomic(op, adapt(on, LENT, "on=").join(), reserve, commit=_flows.require_commit(commit))
-        )
+            return Block(_flows.atomic(op, self._source, reserve, patience))
+        _flows.refuse_wait(wait)
+        return Block(_flows.joined_atomic(op, self._lent(on).join(), reserve, commit=_flows.require_commit(commit)))
 
     @overload
     def leased(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
@@ -180,13 +208,14 @@ class Idem(Generic[H]):
         lease: timedelta | None = None,
         policy: str | None = None,
         heartbeat: bool | timedelta = False,
+        wait: timedelta | None = None,
         on: None = None,
     ) -> AbstractContextManager[LeasedOp[H]]: ...
     @overload
     def leased(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
@@ -194,12 +223,13 @@ class Idem(Generic[H]):
         lease: timedelta | None = None,
         policy: str | None = None,
         heartbeat: bool | timedelta = False,
+        wait: timedelta | None = None,
         on: J,
     ) -> AbstractContextManager[LeasedOp[J]]: ...
     def leased(
         self,
         scope: str,
-        key: str,
+        key: str | HttpCall,
         *,
         fingerprint: bytes | None = None,
         fields: Mapping[str, str] | None = None,
@@ -207,6 +237,7 @@ class Idem(Generic[H]):
         lease: timedelta | None = None,
         policy: str | None = None,
         heartbeat: bool | timedelta = False,
+        wait: timedelta | None = None,
         on: Any = None,
     ) -> AbstractContextManager[LeasedOp[Any]]:
         """Reserve the key at once, act outside this database, then store the answer with the business write.
@@ -216,6 +247,10 @@ class Idem(Generic[H]):
         it within `op.transaction()`, with `op.complete`. If an exception leaves the block, or it ends without an
         answer, the outcome is unknown: the reservation is deferred, and the policy says what happens then.
 
+        `key` may be an `HttpCall`, and `wait` a time to wait for another attempt, both as with `atomic`. An answer with
+        a status that says that the work was not begun releases the key, one that leaves it open defers; `op.verdict`
+        tells.
+
         `lease` is how long this attempt counts as alive without a word from it; `heartbeat` renews it in the
         background, at a third of the lease, or as often as a timedelta says. `state` is kept with the reservation for
         whoever has to take it over. `on` uses a connection or session of the caller's, which must not be in a
@@ -223,7 +258,7 @@ class Idem(Generic[H]):
 
         Raises KeyInvalid, NoSuchPolicy, LimitExceeded, WrongMode.
         """
-        reserve = _calls.reserve(
+        reserve = _calls.claim(
             scope,
             key,
             fingerprint=fingerprint,
@@ -232,11 +267,12 @@ class Idem(Generic[H]):
             fields=fields,
             state=state,
             policy=policy,
-            token=uuid4(),
         )
-        source = _flows.require_shared(self._source if on is None else adapt(on, LENT, "on="), heartbeat)
-        op: LeasedOp[Any] = LeasedOp(scope, key, reserve.params["token"], source, lease=lease, heartbeat=heartbeat)
-        return Block(_flows.leased(op, reserve))
+        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat)
+        op: LeasedOp[Any] = LeasedOp(
+            scope, key, reserve.params["token"], source, state=state, lease=lease, heartbeat=heartbeat
+        )
+        return Block(_flows.leased(op, reserve, _flows.patience(wait, time.sleep)))
 
     def run(
         self,
@@ -270,7 +306,7 @@ class Idem(Generic[H]):
         must come again. KeyInvalid where the id is no usable one, WrongMode on a connection in autocommit mode outside
         a transaction, where the mark would commit before the work.
         """
-        unit = adapt(on, LENT, "on=").join()
+        unit = self._lent(on).join()
         return run(_messages.marked(unit, _calls.once(scope, message_id, policy=policy)))
 
     def once_many(self, scope: str, keys: Sequence[str], *, policy: str | None = None, on: Any) -> list[Mark]:
@@ -279,7 +315,7 @@ class Idem(Generic[H]):
         Handle those that are `first`, skip the duplicates, and do not acknowledge those in progress. A key that comes
         again in the batch is a duplicate there. Raises LimitExceeded for more keys than the policy's max_batch.
         """
-        unit = adapt(on, LENT, "on=").join()
+        unit = self._lent(on).join()
         return run(_messages.joined(unit, _calls.once_many(scope, keys, policy=policy)))
 
     def once_undo(self, scope: str, keys: Sequence[str], *, on: Any) -> int:
@@ -287,7 +323,7 @@ class Idem(Generic[H]):
 
         Returns how many it had made. Undo the message's work as well: contain it in a savepoint.
         """
-        return run(_messages.joined(adapt(on, LENT, "on=").join(), _calls.once_undo(scope, keys)))
+        return run(_messages.joined(self._lent(on).join(), _calls.once_undo(scope, keys)))
 
     def consumer(
         self, scope: str, *, key: Callable[[Any], str], policy: str | None = None
@@ -358,6 +394,39 @@ class Idem(Generic[H]):
         """Call `idem.complete`. False: this token has stored exactly this before; roll back the repeated work."""
         return self._call(_calls.complete(scope, key, token, status=status, headers=headers, body=body), on)
 
+    def http_reserve(
+        self,
+        scope: str,
+        call: HttpCall,
+        *,
+        mode: str | None = None,
+        lease: timedelta | None = None,
+        state: Any = None,
+        token: UUID | None = None,
+        policy: str | None = None,
+        on: Any = None,
+    ) -> HttpReservation:
+        """Call `idem.http_reserve`. Mode "atomic", the default, needs `on`: the transaction that will also complete."""
+        reserve = _calls.http_reserve(scope, call, mode=mode, lease=lease, state=state, token=token, policy=policy)
+        return self._call(reserve, on)
+
+    def http_complete(
+        self,
+        scope: str,
+        key: str | None,
+        token: UUID | None,
+        status: int,
+        *,
+        headers: Headers | None = None,
+        body: Any = None,
+        on: Any = None,
+    ) -> str:
+        """Call `idem.http_complete`: stored, released, deferred, repeated, rollback or unprotected.
+
+        Roll back after repeated, where the work was done before, and after rollback, where it is not to be kept.
+        """
+        return self._call(_calls.http_complete(scope, key, token, status, headers=headers, body=body), on)
+
     def release(self, scope: str, key: str, token: UUID, *, on: Any = None) -> bool:
         """Call `idem.release`: leased, the work did not happen; the key may run again."""
         return self._call(_calls.release(scope, key, token), on)
@@ -391,8 +460,13 @@ class Idem(Generic[H]):
         """Call `idem.version`: what is installed in the database."""
         return self._call(_calls.version(), on)
 
+    def _lent(self, on: Any) -> LentSource:
+        """Return the source that a connection or session of the application's is."""
+        lent: LentSource = observed(adapt(on, LENT, "on="), self.on_decision)
+        return lent
+
     def _call(self, call: Call[T], on: Any) -> T:
         """Make a call in the transaction of `on`, or in a short one of its own."""
         if on is None:
             return run(_transactions.single_call(self._source, call))
-        return run(_transactions.joined_call(adapt(on, LENT, "on=").join(), call))
+        return run(_transactions.joined_call(self._lent(on).join(), call))

@@ -69,11 +69,16 @@ class PsycopgUnit:
 
     def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
-        with self._round_trip():
+        with self._round_trip() as shared:
             cursor = self._send(call)
+            early: T | None = None
+            if not shared:  # it may say that nothing is to be committed
+                early = _read(call, cursor)
             self._commit()
         self._hand_back()
-        return _read(call, cursor)
+        if shared:
+            return _read(call, cursor)
+        return early
 
     def once(self, call: Call[T]) -> T:
         """Make a call in a transaction of its own."""
@@ -103,12 +108,13 @@ class PsycopgUnit:
             self._give_back(self.handle)
 
     @contextmanager
-    def _round_trip(self) -> Iterator[None]:
+    def _round_trip(self) -> Iterator[bool]:
+        """Send what is in the block at once, and tell whether that is possible."""
         if self._joined or self._nested or not psycopg.Pipeline.is_supported():
-            yield
+            yield False
         else:
             with _first_error(), self.handle.pipeline():
-                yield
+                yield True
 
     def _take_over(self) -> None:
         """Prepare the connection for a transaction that is begun here and not by its next statement."""
@@ -188,11 +194,16 @@ class AsyncPsycopgUnit:
 
     async def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
-        async with self._round_trip():
+        async with self._round_trip() as shared:
             cursor = await self._send(call)
+            early: T | None = None
+            if not shared:  # it may say that nothing is to be committed
+                early = await _read_async(call, cursor)
             await self._commit()
         await self._hand_back()
-        return await _read_async(call, cursor)
+        if shared:
+            return await _read_async(call, cursor)
+        return early
 
     async def once(self, call: Call[T]) -> T:
         """Make a call in a transaction of its own."""
@@ -222,13 +233,13 @@ class AsyncPsycopgUnit:
             await self._give_back(self.handle)
 
     @asynccontextmanager
-    async def _round_trip(self) -> AsyncIterator[None]:
+    async def _round_trip(self) -> AsyncIterator[bool]:
         if self._joined or self._nested or not psycopg.AsyncPipeline.is_supported():
-            yield
+            yield False
         else:
             with _first_error():
                 async with self.handle.pipeline():
-                    yield
+                    yield True
 
     async def _take_over(self) -> None:
         """Prepare the connection for a transaction that is begun here and not by its next statement."""

@@ -1,0 +1,18 @@
+"""What the applications share: the shop's tables, and a gate at which the tests can make a handler wait.
+
+A handler at the gate waits for an advisory lock that a test holds, so that the test knows that it is at work.
+"""
+
+import os
+
+DSN = os.environ["APP_DSN"]
+INSERT = "insert into orders (name) values (%s) returning id"
+GATE = "select pg_advisory_lock_shared(hashtextextended(%s, 0)), pg_advisory_unlock_shared(hashtextextended(%s, 0))"
+SCOPE_HEADER = "x-client"
+LARGE = 3 * 1024 * 1024
+LIMIT = 64 * 1024
+
+
+def answer_of(order: int) -> dict[str, int]:
+    """Return the body of the answer to a new order."""
+    return {"order": order}
