@@ -30,6 +30,19 @@ def owner_call(connection: psycopg.Connection, name: str, key: str, token: UUID,
     return _call(connection, name, scope=SCOPE, key=key, token=token, **arguments)[0]
 
 
+def claim_lapsed(connection: psycopg.Connection, **arguments: Any) -> list[Any]:
+    """The rows of idem.claim_lapsed."""
+    cursor = connection.cursor(row_factory=namedtuple_row)
+    named = ", ".join(f"{argument} => %({argument})s" for argument in arguments)
+    return list(cursor.execute(f"select * from idem.claim_lapsed({named})", arguments).fetchall())
+
+
+def resolve(connection: psycopg.Connection, key: str, action: str, **arguments: Any) -> bool:
+    """What idem.resolve returns."""
+    fixed = {"scope": SCOPE, "key": key, "action": action, "reason": "asked the provider"}
+    return bool(_call(connection, "resolve", **fixed | arguments)[0])
+
+
 def run(connection: psycopg.Connection, key: str, handler: str, *, scope: str = SCOPE, **arguments: Any) -> Any:
     """The row that idem.run answers with."""
     fixed = {"fingerprint": None, "args": Jsonb({})}
