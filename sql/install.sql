@@ -24,6 +24,7 @@ begin;
 \ir tables/event.sql
 \ir tables/secret.sql
 \ir tables/testing.sql
+\ir tables/last_purge.sql
 \ir tables/object.sql
 \ir tables/access.sql
 \ir tables/scope_binding.sql
@@ -52,6 +53,7 @@ begin;
 \ir private/lock_id.sql
 \ir private/owned_here.sql
 \ir private/real_expiry.sql
+\ir private/finished_phase.sql
 \ir private/phase.sql
 \ir private/reader.sql
 \ir private/is_lapsed.sql
@@ -119,6 +121,8 @@ begin;
 \ir private/give_access.sql
 \ir private/renew_access.sql
 \ir private/granted_objects.sql
+\ir private/note_purge.sql
+\ir private/grant_calls.sql
 \ir private/present_objects.sql
 \ir private/record_objects.sql
 \ir private/drift.sql
@@ -164,6 +168,9 @@ begin;
 \ir operation/revoke_access.sql
 \ir operation/bind_scope.sql
 \ir operation/unbind_scope.sql
+\ir operation/purge.sql
+\ir operation/purge_all.sql
+\ir operation/forget.sql
 
 -- views
 \ir views/policies.sql

@@ -25,8 +25,9 @@ begin
     answer.attempt := found_row.attempt;
     answer.created_at := found_row.created_at;
     answer.completed_at := found_row.completed_at;
-    answer.expires_at := idem_private.real_expiry(
-        found_row.expires_at, found_row.completed_at, settings.min_retention
+    answer.expires_at := coalesce(
+        found_row.expired_at,
+        idem_private.real_expiry(found_row.expires_at, found_row.completed_at, settings.min_retention)
     );
     if answer.outcome = 'completed' then
         answer.status := found_row.status;

@@ -30,7 +30,10 @@ begin
         case when answer.outcome = 'expired' then row_.completed_at end,
         case
             when answer.outcome <> 'mismatch'
-                then idem_private.real_expiry(row_.expires_at, row_.completed_at, answer.min_retention)
+                then coalesce(
+                    row_.expired_at,
+                    idem_private.real_expiry(row_.expires_at, row_.completed_at, answer.min_retention)
+                )
         end
     )::idem.reservation;
 end

@@ -7,13 +7,9 @@ language sql stable as $$
     select
         case
             when row_.completed_at is not null then
-                case
-                    when at < idem_private.real_expiry(row_.expires_at, row_.completed_at, min_retention)
-                        then 'completed'
-                    when at < idem_private.real_expiry(row_.expires_at, row_.completed_at, min_retention) + tombstone
-                        then 'expired'
-                    else 'absent'
-                end
+                idem_private.finished_phase(
+                    row_.expires_at, row_.completed_at, row_.expired_at, min_retention, tombstone, at
+                )
             when row_.released_at is not null then 'released'
             when row_.leased and row_.lease_until > at then 'in_progress'
             when not row_.leased and idem_private.owned_here(row_.owner_xid, row_.owned_at) then 'in_progress'

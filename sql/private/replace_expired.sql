@@ -24,6 +24,8 @@ begin
         policy = replace_expired.policy,
         created_at = at,
         expires_at = at + replace_expired.ttl,
+        expired_at = null,
+        purge_at = null,
         owned_at = clock_timestamp(),
         owner_xid = pg_current_xact_id(),
         token = replace_expired.token,

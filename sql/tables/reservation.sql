@@ -10,6 +10,8 @@ create table idem_private.reservation (
     policy text collate "C" not null,
     created_at timestamptz not null,
     expires_at timestamptz not null,
+    expired_at timestamptz,
+    purge_at timestamptz,
     owned_at timestamptz not null,
     owner_xid xid8,
     token uuid not null,
@@ -28,7 +30,8 @@ create table idem_private.reservation (
     primary key (scope, key)
 ) with (fillfactor = 70);
 
-create index reservation_expiry on idem_private.reservation (expires_at);
+-- The order in which purge looks at rows. What purge has put off it does not meet again before purge_at.
+create index reservation_expiry on idem_private.reservation ((coalesce(purge_at, expires_at)));
 
 comment on table idem_private.reservation is 'Every key in its life: reserved, released, completed, expired.';
 comment on column idem_private.reservation.fingerprint is 'Digest of the request; never rewritten while the row lives.';
@@ -36,7 +39,11 @@ comment on column idem_private.reservation.fields is 'Short hashes of the parts 
 comment on column idem_private.reservation.policy is 'Policy of this life of the key; settings are read at each call.';
 comment on column idem_private.reservation.created_at is 'When this life of the key began.';
 comment on column idem_private.reservation.expires_at is
-'created_at plus ttl. The real expiry of a finished row is the later of this and completed_at plus min_retention.';
+'created_at plus ttl. The real expiry of a finished row is the later of this and completed_at plus min_retention. -infinity in a tombstone.';
+comment on column idem_private.reservation.expired_at is
+'Set where purge has left a tombstone: the real expiry of what it cleared. The tombstone is counted from then.';
+comment on column idem_private.reservation.purge_at is
+'Purge leaves the row alone until then; null: until expires_at. It decides nothing else.';
 comment on column idem_private.reservation.owned_at is
 'When the present owner took the row, by the real clock. A transaction id may come again in a restored database; together with a time that is not before the start of the transaction it means this very transaction.';
 comment on column idem_private.reservation.owner_xid is

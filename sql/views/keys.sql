@@ -34,11 +34,13 @@ inner join (
 ) as p on r.policy = p.name
 left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key and r.completed_at is null
 cross join idem_private.reader() as reader
-cross join lateral (select greatest(r.expires_at, r.completed_at + p.min_retention) as at) as expiry
+cross join lateral (
+    select coalesce(r.expired_at, greatest(r.expires_at, r.completed_at + p.min_retention)) as at
+) as expiry
 cross join lateral (
     select
         case
-            when reader.at < expiry.at and r.completed_at is not null then 'completed'
+            when reader.at < expiry.at and r.expired_at is null and r.completed_at is not null then 'completed'
             -- also what no attempt would find any more, but purge has not reached yet
             when r.completed_at is not null then 'expired'
             when r.released_at is not null then 'released'

@@ -16,7 +16,7 @@ FILES = sorted(SQL.rglob("*.sql"))
 BODY = re.compile(r"\bas \$\$(.*?)\$\$", re.DOTALL)
 INCLUDE = re.compile(r"^\\ir (\S+)$", re.MULTILINE)
 UNPINNED = re.compile(
-    r"^create or replace function (?:idem_private\.|idem\.run\()(?:(?!\bset search_path\b|;).)*? as \$\$",
+    r"^create or replace (?:function idem_private\.|function idem\.run\(|procedure idem\.purge_all\()(?:(?!\bset search_path\b|;).)*? as \$\$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -71,8 +71,9 @@ def test_pgspot_finds_nothing(tmp_path: Path) -> None:
 
     pgspot is told two things that it cannot see. The preamble makes both schemas, inside a block. And a helper without
     a search_path of its own runs under the pinned one of the function that calls it (`test_catalog` shows that nobody
-    else can); a trigger is not called by a function of ours, so it has to pin its own. idem.run must not have one: its
-    handler sees the search_path of the caller, so it names everything in full.
+    else can); a trigger is not called by a function of ours, so it has to pin its own. Two must not have one
+    and name everything in full: idem.run, whose handler sees the search_path of the caller, and idem.purge_all, which
+    commits.
     """
     installation = "".join((SQL / name).read_text() for name in INCLUDE.findall((SQL / "install.sql").read_text()))
     script = tmp_path / "installation.sql"

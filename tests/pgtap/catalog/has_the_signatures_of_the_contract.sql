@@ -48,6 +48,9 @@ create temp table calls (name, arguments, result) as values
     ),
     ('http_complete', 'scope text, key text, token uuid, status integer, headers jsonb, body bytea', 'text'),
     ('policy_document', 'policy text', 'jsonb'),
+    ('purge', 'max_rows integer', 'bigint'),
+    ('purge_all', 'IN max_rows integer, IN max_time interval', null),
+    ('forget', 'scope text, key text', 'bigint'),
     ('version', '', 'text'),
     ('grant_client', 'role name', 'void'),
     ('grant_monitor', 'role name', 'void'),
@@ -62,14 +65,14 @@ create temp table calls (name, arguments, result) as values
 select is(
     (
         select string_agg(
-            proname || '(' || pg_get_function_identity_arguments(p.oid) || ') ' || pg_get_function_result(p.oid),
+            concat(proname, '(', pg_get_function_identity_arguments(p.oid), ') ', pg_get_function_result(p.oid)),
             E'\n' order by proname
         )
         from pg_proc as p
         inner join calls as c on p.proname = c.name
         where p.pronamespace = 'idem'::regnamespace
     ),
-    (select string_agg(name || '(' || arguments || ') ' || result, E'\n' order by name) from calls)
+    (select string_agg(concat(name, '(', arguments, ') ', result), E'\n' order by name) from calls)
 );
 
 select * from finish();
