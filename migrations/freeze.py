@@ -101,7 +101,7 @@ def texts_of(name: str) -> dict[str, str]:
 
 def first(now: Tree) -> dict[str, str]:
     """Return the files of a revision that builds everything but the version table and its schema."""
-    return {"up.sql": whole(HEADER, now) + last(), "down.sql": f"{HEADER}\n{removal(now)}"}
+    return {"up.sql": whole(HEADER, now) + last(), "down.sql": f"{HEADER}\n{part('unschedule')}\n{removal(now)}"}
 
 
 def steps(before: Tree, now: Tree, *, up_by_hand: str, down_by_hand: str) -> dict[str, str]:

@@ -122,7 +122,12 @@ begin;
 \ir private/renew_access.sql
 \ir private/granted_objects.sql
 \ir private/note_purge.sql
-\ir private/grant_calls.sql
+\ir private/check_max_rows.sql
+\ir private/cron_version.sql
+\ir private/cron_period.sql
+\ir private/purge_jobs.sql
+\ir private/refuse_without_cron.sql
+\ir private/trim_job_runs.sql
 \ir private/present_objects.sql
 \ir private/record_objects.sql
 \ir private/drift.sql
@@ -171,6 +176,8 @@ begin;
 \ir operation/purge.sql
 \ir operation/purge_all.sql
 \ir operation/forget.sql
+\ir operation/unschedule.sql
+\ir operation/schedule.sql
 
 -- views
 \ir views/policies.sql

@@ -79,6 +79,9 @@ begin
     end if;
 
     set local client_min_messages = warning;
+    if to_regprocedure('idem.unschedule()') is not null then
+        execute 'select idem.unschedule()';
+    end if;
     drop schema if exists idem, idem_private cascade;
 end
 $$;

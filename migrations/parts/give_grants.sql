@@ -13,7 +13,8 @@ begin
         where p.oid is not null or r.oid is not null
     loop
         execute format(
-            'grant %s on %s %s to %s%s', granted.privilege, granted.kind, granted.object, granted.role,
+            'grant %s on %s %s to %s%s', granted.privilege,
+            case granted.kind when 'function' then 'routine' else granted.kind end, granted.object, granted.role,
             case when granted.grantable then ' with grant option' end
         );
     end loop;

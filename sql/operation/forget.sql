@@ -6,6 +6,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     forgotten bigint;
 begin
+    perform idem_private.check_scope(forget.scope);
     perform idem_private.check_key(forget.scope, coalesce(forget.key, '-'), 1, 1024, '');
     with finished as materialized (
         select r.scope, r.key
@@ -19,11 +20,12 @@ begin
     using finished as f
     where r.scope = f.scope and r.key = f.key;
     get diagnostics forgotten = row_count;
+    perform idem_private.forget_events(forget.scope, forget.key);
     return forgotten;
 end
 $$;
 
 comment on function idem.forget(text, text) is
-'Erases the finished keys of a scope, or one of them, and returns how many. Unfinished keys stay; what is locked is skipped, so repeat it until nothing is left. Never waits. Errors: IK001.';
+'Erases the finished keys of a scope, or one of them, with their history, and returns how many. Unfinished keys stay; what is locked is skipped, so repeat it until nothing is left. Never waits. Errors: IK001.';
 
 revoke all on function idem.forget(text, text) from public;

@@ -19,7 +19,7 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-    most constant int := coalesce(purge.max_rows, 10000);
+    most constant int := idem_private.check_max_rows(purge.max_rows);
     longest_wait constant interval := interval '30 days';
     at constant timestamptz := idem_private.clock();
     from_ constant timestamptz := coalesce(
@@ -29,14 +29,6 @@ declare
     removed bigint := bigint '0';
     caught_up boolean;
 begin
-    if most not between 1 and 1000000 then
-        raise exception using
-            errcode = '22023',
-            message = 'max_rows must be from 1 to 1000000',
-            detail = jsonb_build_object('code', 'max_rows_out_of_range', 'argument', 'max_rows', 'limit', 1000000)::text,
-            hint = 'A batch is one transaction; idem.purge_all runs as many as there is work for.';
-    end if;
-
     with settings as materialized (
         select p.name, p.min_retention, p.tombstone
         from idem_private.policy as p
@@ -124,11 +116,15 @@ begin
         where b.fate = 'put off' and r.scope = b.scope collate "C" and r.key = b.key collate "C";
     end if;
 
-    caught_up := batch.rows < most;
+    caught_up := batch.rows < most and idem_private.purge_events(most) < most;
     perform set_config(
-        'idem_private.purge_reached', case when caught_up then '' else to_jsonb(batch.reached) #>> '{}' end, true
+        'idem_private.purge_reached',
+        case when caught_up then '' else to_jsonb(coalesce(batch.reached, at)) #>> '{}' end,
+        true
     );
-    perform idem_private.note_purge(at, from_ > '-infinity', removed, caught_up);
+    if idem_private.note_purge(at, from_ > '-infinity', removed, caught_up) then
+        perform idem_private.trim_job_runs();
+    end if;
     return removed;
 end
 $$;

@@ -30,7 +30,8 @@ begin
                 operator(pg_catalog.>) longest;
     end loop;
 
-    raise notice using
+    -- For pyidem purge; pg_cron would write a notice into the log of the server, every minute.
+    raise debug using
         message = pg_catalog.format(
             '%s keys removed%s', removed,
             case when reached operator(pg_catalog.=) '' then '' else ', more have expired' end

@@ -4,13 +4,21 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     forgotten bigint;
 begin
+    with of_finished as materialized (
+        select e.scope, e.key, e.number
+        from idem_private.event as e
+        where e.scope = forget_events.scope collate "C"
+            and (forget_events.key is null or e.key = forget_events.key collate "C")
+            and not exists (
+                select from idem_private.reservation as r
+                where r.scope = e.scope and r.key = e.key and r.completed_at is null
+            )
+        for update skip locked
+    )
+
     delete from idem_private.event as e
-    where e.scope = forget_events.scope collate "C"
-        and (forget_events.key is null or e.key = forget_events.key collate "C")
-        and not exists (
-            select from idem_private.reservation as r
-            where r.scope = e.scope and r.key = e.key and r.completed_at is null
-        );
+    using of_finished as f
+    where e.scope = f.scope and e.key = f.key and e.number = f.number;
     get diagnostics forgotten = row_count;
     return forgotten;
 end

@@ -16,7 +16,8 @@ FILES = sorted(SQL.rglob("*.sql"))
 BODY = re.compile(r"\bas \$\$(.*?)\$\$", re.DOTALL)
 INCLUDE = re.compile(r"^\\ir (\S+)$", re.MULTILINE)
 UNPINNED = re.compile(
-    r"^create or replace (?:function idem_private\.|function idem\.run\(|procedure idem\.purge_all\()(?:(?!\bset search_path\b|;).)*? as \$\$",
+    r"^create or replace (?:function (?:idem_private\.|idem\.run\()|procedure idem\.purge_all\()"
+    r"(?:(?!\bset search_path\b|;).)*? as \$\$",
     re.MULTILINE | re.DOTALL,
 )
 
