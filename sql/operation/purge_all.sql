@@ -13,7 +13,9 @@ begin
         raise exception using
             errcode = '22023',
             message = 'max_time must be above zero and at most 36500 days',
-            detail = '{"code": "interval_out_of_range", "argument": "max_time"}',
+            detail = pg_catalog.jsonb_build_object(
+                'code', 'interval_out_of_range', 'argument', 'max_time'
+            )::pg_catalog.text,
             hint = 'It bounds one run; what is left is for the next one.';
     end if;
 
@@ -36,7 +38,7 @@ begin
             '%s keys removed%s', removed,
             case when reached operator(pg_catalog.=) '' then '' else ', more have expired' end
         ),
-        detail = pg_catalog.json_build_object(
+        detail = pg_catalog.jsonb_build_object(
             'removed', removed, 'caught_up', reached operator(pg_catalog.=) ''
         )::pg_catalog.text;
 end

@@ -10,14 +10,14 @@ declare
         'select cron.schedule(%L, ''0 * * * *'', %L);',
         (refuse_without_cron.job_name || ', old runs')::name,
         format(
-            'delete from cron.job_run_details where database = %L and command ~* %L and end_time < now() - interval %L',
-            current_database(), '^\s*call\s+idem\.purge_all\M', '7 days'
+            'delete from cron.job_run_details where database = %L and command like %L and end_time < now() - interval %L',
+            current_database(), 'call idem.purge_all(%', '7 days'
         )
     );
 begin
     raise exception using
         errcode = '0A000',
-        message = format('pg_cron is not installed in database %I', current_database()),
+        message = 'pg_cron is not installed in this database',
         detail = jsonb_build_object(
             'code', 'no_pg_cron', 'statements', jsonb_build_array(statement, trim_runs)
         )::text,

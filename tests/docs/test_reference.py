@@ -42,7 +42,8 @@ def test_every_function_view_and_type_has_a_section(tx: psycopg.Connection) -> N
 def test_signatures_are_those_of_the_catalog(tx: psycopg.Connection) -> None:
     catalog = query(
         tx,
-        "select format('idem.%s(%s) returns %s', proname, pg_get_function_arguments(oid), pg_get_function_result(oid))"
+        "select format('idem.%s(%s)', proname, replace(pg_get_function_arguments(oid), 'IN ', ''))"
+        " || case when prokind = 'p' then '' else ' returns ' || pg_get_function_result(oid) end"
         " from pg_proc where pronamespace = 'idem'::regnamespace",
     )
 
