@@ -79,6 +79,16 @@ create table idem_private.event (
     constraint event_pkey PRIMARY KEY (scope, key, number)
 );
 
+create table idem_private.last_purge (
+    singleton boolean not null default true,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    removed bigint not null default 0,
+    caught_up boolean not null default false,
+    constraint last_purge_pkey PRIMARY KEY (singleton),
+    constraint last_purge_singleton_check CHECK (singleton)
+) with (fillfactor=50);
+
 create table idem_private.object (
     kind text collate "C" not null,
     name text collate "C" not null,
@@ -122,6 +132,8 @@ create table idem_private.reservation (
     policy text collate "C" not null,
     created_at timestamp with time zone not null,
     expires_at timestamp with time zone not null,
+    expired_at timestamp with time zone,
+    purge_at timestamp with time zone,
     owned_at timestamp with time zone not null,
     owner_xid xid8,
     token uuid not null,
@@ -199,7 +211,7 @@ create table idem_private.unfinished (
 
 CREATE INDEX event_age ON idem_private.event USING btree (at);
 
-CREATE INDEX reservation_expiry ON idem_private.reservation USING btree (expires_at);
+CREATE INDEX reservation_expiry ON idem_private.reservation USING btree (COALESCE(purge_at, expires_at));
 
 CREATE TRIGGER check_policy BEFORE INSERT OR UPDATE ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.check_policy();
 
@@ -304,6 +316,13 @@ create function idem.fingerprint_fields(
 language plpgsql stable security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.forget(
+    scope text,
+    key text default NULL::text
+) returns bigint
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem.grant_client(
     role name
 ) returns void
@@ -406,6 +425,24 @@ create function idem.policy_document(
 language plpgsql stable security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.purge(
+    max_rows integer default 10000
+) returns bigint
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp
+set enable_seqscan=off
+set enable_bitmapscan=off
+set enable_sort=off
+set enable_hashjoin=off
+set enable_mergejoin=off
+set jit=off;
+
+create procedure idem.purge_all(
+    max_rows integer default 10000,
+    max_time interval default '00:00:45'::interval
+) returns 
+language plpgsql volatile;
+
 create function idem.release(
     scope text,
     key text,
@@ -481,10 +518,23 @@ create function idem.run_end(
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.schedule(
+    schedule text default '* * * * *'::text,
+    max_rows integer default 10000,
+    max_time interval default NULL::interval,
+    job_name text default NULL::text
+) returns bigint
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem.unbind_scope(
     role name,
     prefix text default NULL::text
 ) returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
+create function idem.unschedule() returns integer
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
@@ -563,6 +613,11 @@ create function idem_private.check_key(
 ) returns void
 language plpgsql stable;
 
+create function idem_private.check_max_rows(
+    max_rows integer
+) returns integer
+language plpgsql stable;
+
 create function idem_private.check_mode(
     mode text,
     lease interval
@@ -624,6 +679,14 @@ language sql volatile;
 create function idem_private.commit_durably() returns void
 language plpgsql volatile;
 
+create function idem_private.cron_period(
+    schedule text
+) returns interval
+language sql immutable;
+
+create function idem_private.cron_version() returns integer[]
+language sql stable;
+
 create function idem_private.derive_key(
     secret bytea,
     scope text,
@@ -640,6 +703,16 @@ create function idem_private.exact_interval(
     length interval
 ) returns interval
 language sql immutable;
+
+create function idem_private.finished_phase(
+    expires_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    expired_at timestamp with time zone,
+    min_retention interval,
+    tombstone interval,
+    at timestamp with time zone
+) returns text
+language sql stable;
 
 create function idem_private.forget_events(
     scope text,
@@ -797,6 +870,14 @@ create function idem_private.note_left_behind() returns trigger
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem_private.note_purge(
+    started_at timestamp with time zone,
+    continued boolean,
+    removed bigint,
+    caught_up boolean
+) returns boolean
+language plpgsql volatile;
+
 create function idem_private.only_included(
     doc jsonb,
     include text[]
@@ -872,6 +953,9 @@ create function idem_private.purge_events(
 ) returns bigint
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
+
+create function idem_private.purge_jobs() returns TABLE(jobid bigint, jobname text, username text, active boolean)
+language plpgsql stable;
 
 create function idem_private.read_form(
     body bytea,
@@ -958,6 +1042,13 @@ language plpgsql volatile;
 create function idem_private.refuse_resolution(
     held idem_private.reservation,
     phase text
+) returns void
+language plpgsql stable;
+
+create function idem_private.refuse_without_cron(
+    job_name text,
+    schedule text,
+    command text
 ) returns void
 language plpgsql stable;
 
@@ -1064,6 +1155,9 @@ language plpgsql volatile;
 create function idem_private.testing_enabled() returns boolean
 language sql stable security definer
 set search_path=pg_catalog, pg_temp;
+
+create function idem_private.trim_job_runs() returns void
+language plpgsql volatile;
 
 create function idem_private.without_ignored(
     doc jsonb,

@@ -131,6 +131,8 @@ create table idem_private.reservation (
     policy text collate "C" not null,
     created_at timestamptz not null,
     expires_at timestamptz not null,
+    expired_at timestamptz,
+    purge_at timestamptz,
     owned_at timestamptz not null,
     owner_xid xid8,
     token uuid not null,
@@ -149,7 +151,8 @@ create table idem_private.reservation (
     primary key (scope, key)
 ) with (fillfactor = 70);
 
-create index reservation_expiry on idem_private.reservation (expires_at);
+-- The order in which purge looks at rows. What purge has put off it does not meet again before purge_at.
+create index reservation_expiry on idem_private.reservation ((coalesce(purge_at, expires_at)));
 
 comment on table idem_private.reservation is 'Every key in its life: reserved, released, completed, expired.';
 comment on column idem_private.reservation.fingerprint is 'Digest of the request; never rewritten while the row lives.';
@@ -157,7 +160,11 @@ comment on column idem_private.reservation.fields is 'Short hashes of the parts 
 comment on column idem_private.reservation.policy is 'Policy of this life of the key; settings are read at each call.';
 comment on column idem_private.reservation.created_at is 'When this life of the key began.';
 comment on column idem_private.reservation.expires_at is
-'created_at plus ttl. The real expiry of a finished row is the later of this and completed_at plus min_retention.';
+'created_at plus ttl. The real expiry of a finished row is the later of this and completed_at plus min_retention. -infinity in a tombstone.';
+comment on column idem_private.reservation.expired_at is
+'Set where purge has left a tombstone: the real expiry of what it cleared. The tombstone is counted from then.';
+comment on column idem_private.reservation.purge_at is
+'Purge leaves the row alone until then; null: until expires_at. It decides nothing else.';
 comment on column idem_private.reservation.owned_at is
 'When the present owner took the row, by the real clock. A transaction id may come again in a restored database; together with a time that is not before the start of the transaction it means this very transaction.';
 comment on column idem_private.reservation.owner_xid is
@@ -240,6 +247,23 @@ create table idem_private.testing (
 
 comment on table idem_private.testing is
 'Databases in which the settings idem.clock_offset and idem.single_transaction are honoured.';
+
+-- sql/tables/last_purge.sql
+create table idem_private.last_purge (
+    singleton boolean primary key default true check (singleton),
+    started_at timestamptz,
+    ended_at timestamptz,
+    removed bigint not null default 0,
+    caught_up boolean not null default false
+) with (fillfactor = 50);
+
+comment on table idem_private.last_purge is 'What purge did last, whoever ran it; one row, for monitoring.';
+comment on column idem_private.last_purge.started_at is 'Start of the run: of all batches of one idem.purge_all.';
+comment on column idem_private.last_purge.ended_at is 'End of its last batch; null: purge has never run.';
+comment on column idem_private.last_purge.removed is 'Keys that the run removed or made tombstones.';
+comment on column idem_private.last_purge.caught_up is 'Whether it left nothing behind but what others had locked.';
+
+insert into idem_private.last_purge default values;
 
 -- sql/tables/object.sql
 -- Rewritten at the end of every installation and migration by idem_private.record_objects, so that whoever runs either
@@ -767,17 +791,46 @@ comment on function idem_private.owned_here(xid8, timestamptz) is
 revoke all on function idem_private.owned_here(xid8, timestamptz) from public;
 
 -- sql/private/real_expiry.sql
+-- A tombstone has no answer left, and expires_at -infinity: no clock that goes back and no min_retention that grows
+-- makes it a completed key again.
 create or replace function idem_private.real_expiry(
     expires_at timestamptz, completed_at timestamptz, min_retention interval
 ) returns timestamptz
 language sql stable as $$
-    select greatest(expires_at, completed_at + min_retention)
+    select case when expires_at > '-infinity' then greatest(expires_at, completed_at + min_retention) else expires_at end
 $$;
 
 comment on function idem_private.real_expiry(timestamptz, timestamptz, interval) is
 'When a finished key expires: completion leaves it at least min_retention.';
 
 revoke all on function idem_private.real_expiry(timestamptz, timestamptz, interval) from public;
+
+-- sql/private/finished_phase.sql
+create or replace function idem_private.finished_phase(
+    expires_at timestamptz,
+    completed_at timestamptz,
+    expired_at timestamptz,
+    min_retention interval,
+    tombstone interval,
+    at timestamptz
+) returns text
+language sql stable as $$
+    select
+        case
+            when at < idem_private.real_expiry(expires_at, completed_at, min_retention) then 'completed'
+            when at < coalesce(expired_at, idem_private.real_expiry(expires_at, completed_at, min_retention)) + tombstone
+                then 'expired'
+            else 'absent'
+        end
+$$;
+
+comment on function idem_private.finished_phase(
+    timestamptz, timestamptz, timestamptz, interval, interval, timestamptz
+) is 'The state of a finished row at a time: completed, expired or absent.';
+
+revoke all on function idem_private.finished_phase(
+    timestamptz, timestamptz, timestamptz, interval, interval, timestamptz
+) from public;
 
 -- sql/private/phase.sql
 -- An unfinished atomic row that another transaction left behind (it could not be checked at commit, or it was
@@ -789,13 +842,9 @@ language sql stable as $$
     select
         case
             when row_.completed_at is not null then
-                case
-                    when at < idem_private.real_expiry(row_.expires_at, row_.completed_at, min_retention)
-                        then 'completed'
-                    when at < idem_private.real_expiry(row_.expires_at, row_.completed_at, min_retention) + tombstone
-                        then 'expired'
-                    else 'absent'
-                end
+                idem_private.finished_phase(
+                    row_.expires_at, row_.completed_at, row_.expired_at, min_retention, tombstone, at
+                )
             when row_.released_at is not null then 'released'
             when row_.leased and row_.lease_until > at then 'in_progress'
             when not row_.leased and idem_private.owned_here(row_.owner_xid, row_.owned_at) then 'in_progress'
@@ -922,7 +971,10 @@ begin
         case when answer.outcome = 'expired' then row_.completed_at end,
         case
             when answer.outcome <> 'mismatch'
-                then idem_private.real_expiry(row_.expires_at, row_.completed_at, answer.min_retention)
+                then coalesce(
+                    row_.expired_at,
+                    idem_private.real_expiry(row_.expires_at, row_.completed_at, answer.min_retention)
+                )
         end
     )::idem.reservation;
 end
@@ -1275,6 +1327,8 @@ begin
         policy = replace_expired.policy,
         created_at = at,
         expires_at = at + replace_expired.ttl,
+        expired_at = null,
+        purge_at = null,
         owned_at = clock_timestamp(),
         owner_xid = pg_current_xact_id(),
         token = replace_expired.token,
@@ -1874,13 +1928,21 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     forgotten bigint;
 begin
+    with of_finished as materialized (
+        select e.scope, e.key, e.number
+        from idem_private.event as e
+        where e.scope = forget_events.scope collate "C"
+            and (forget_events.key is null or e.key = forget_events.key collate "C")
+            and not exists (
+                select from idem_private.reservation as r
+                where r.scope = e.scope and r.key = e.key and r.completed_at is null
+            )
+        for update skip locked
+    )
+
     delete from idem_private.event as e
-    where e.scope = forget_events.scope collate "C"
-        and (forget_events.key is null or e.key = forget_events.key collate "C")
-        and not exists (
-            select from idem_private.reservation as r
-            where r.scope = e.scope and r.key = e.key and r.completed_at is null
-        );
+    using of_finished as f
+    where e.scope = f.scope and e.key = f.key and e.number = f.number;
     get diagnostics forgotten = row_count;
     return forgotten;
 end
@@ -2951,6 +3013,11 @@ language sql immutable as $$
         ('idem.claim_lapsed', 'execute', 'resolver, operator'),
         ('idem.resolve', 'execute', 'operator'),
         ('idem.history', 'execute', 'operator'),
+        ('idem.purge', 'execute', 'operator'),
+        ('idem.purge_all', 'execute', 'operator'),
+        ('idem.schedule', 'execute', 'operator'),
+        ('idem.unschedule', 'execute', 'operator'),
+        ('idem.forget', 'execute', 'operator'),
         ('idem.policies', 'select, insert, update, delete', 'operator'),
         ('idem.grant_client', 'execute', ''),
         ('idem.grant_resolver', 'execute', ''),
@@ -3066,6 +3133,179 @@ comment on function idem_private.granted_objects(name) is
 'What a role has been granted, by anybody: schemas, routines, tables, views and types, as GRANT names them.';
 
 revoke all on function idem_private.granted_objects(name) from public;
+
+-- sql/private/note_purge.sql
+-- The row is skipped where another purge has it: whoever does less waiting does more purging.
+create or replace function idem_private.note_purge(
+    started_at timestamptz, continued boolean, removed bigint, caught_up boolean
+) returns boolean
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    last idem_private.last_purge;
+    at constant timestamptz := idem_private.clock();
+begin
+    select p.* into last from idem_private.last_purge as p for update skip locked;
+    if not found then
+        return false;
+    end if;
+    update idem_private.last_purge as p
+    set
+        started_at = case when note_purge.continued then last.started_at else note_purge.started_at end,
+        ended_at = at,
+        removed = case when note_purge.continued then last.removed else 0 end + note_purge.removed,
+        caught_up = note_purge.caught_up;
+    return last.ended_at is null or date_trunc('hour', last.ended_at) <> date_trunc('hour', at);
+end
+$$;
+
+comment on function idem_private.note_purge(timestamptz, boolean, bigint, boolean) is
+'Records what a batch did, unless another is recording. True: the first record of this hour.';
+
+revoke all on function idem_private.note_purge(timestamptz, boolean, bigint, boolean) from public;
+
+-- sql/private/check_max_rows.sql
+create or replace function idem_private.check_max_rows(max_rows int) returns int
+language plpgsql stable as $$
+declare
+    most constant int := coalesce(check_max_rows.max_rows, 10000);
+begin
+    if most not between 1 and 1000000 then
+        raise exception using
+            errcode = '22023',
+            message = 'max_rows must be from 1 to 1000000',
+            detail = jsonb_build_object('code', 'max_rows_out_of_range', 'argument', 'max_rows', 'limit', 1000000)::text,
+            hint = 'A batch is one transaction; idem.purge_all runs as many as there is work for.';
+    end if;
+    return most;
+end
+$$;
+
+comment on function idem_private.check_max_rows(int) is 'The size of a batch of purge; raises 22023.';
+
+revoke all on function idem_private.check_max_rows(int) from public;
+
+-- sql/private/cron_version.sql
+-- The extension makes its schema itself, so where it is installed, nobody else has made a schema cron for us to call.
+create or replace function idem_private.cron_version() returns int[]
+language sql stable as $$
+    select string_to_array(substring(e.extversion from '^[0-9.]*[0-9]'), '.')::int[]
+    from pg_catalog.pg_extension as e
+    where e.extname = 'pg_cron'
+$$;
+
+comment on function idem_private.cron_version() is 'Version of pg_cron in this database, {1,4}; null: there is none.';
+
+revoke all on function idem_private.cron_version() from public;
+
+-- sql/private/cron_period.sql
+-- A run must be over before the next one is due. Of a schedule in cron's syntax only what is certain without a calendar
+-- is said; whoever writes something more artful is given a minute.
+create or replace function idem_private.cron_period(schedule text) returns interval
+language sql immutable as $$
+    select
+        case
+            when schedule ~* '^\s*\d{1,2}\s+seconds?\s*$'
+                then make_interval(secs => substring(schedule from '\d+')::double precision)
+            when schedule ~ '^\s*\d+\s+\d+\s' then interval '1 day'
+            when schedule ~ '^\s*\d+\s' then interval '1 hour'
+            when schedule ~ '^\s*\*/(2|3|4|5|6|10|12|15|20|30)\s'
+                then make_interval(mins => substring(schedule from '\d+')::int)
+            else interval '1 minute'
+        end
+$$;
+
+comment on function idem_private.cron_period(text) is 'The least time between two runs of a schedule, or less.';
+
+revoke all on function idem_private.cron_period(text) from public;
+
+-- sql/private/purge_jobs.sql
+-- pg_cron shows each role its own jobs, and a superuser all of them.
+create or replace function idem_private.purge_jobs()
+returns table (jobid bigint, jobname text, username text, active boolean)
+language plpgsql stable as $$
+begin
+    if idem_private.cron_version() is null or not has_schema_privilege('cron', 'USAGE') then
+        return;
+    end if;
+    return query execute
+        'select j.jobid, j.jobname::text, j.username, j.active from cron.job as j
+        where j.database = $1 and j.command ~* ''^\s*call\s+idem\.purge_all\M''
+        order by j.jobid'
+    using current_database();
+end
+$$;
+
+comment on function idem_private.purge_jobs() is
+'Jobs of pg_cron that purge this database, as far as the owner can see them.';
+
+revoke all on function idem_private.purge_jobs() from public;
+
+-- sql/private/refuse_without_cron.sql
+create or replace function idem_private.refuse_without_cron(job_name text, schedule text, command text) returns void
+language plpgsql stable as $$
+declare
+    statement constant text := format(
+        'select cron.schedule_in_database(%L, %L, %L, %L);',
+        refuse_without_cron.job_name, refuse_without_cron.schedule, refuse_without_cron.command, current_database()
+    );
+    -- What purge does by itself where it finds pg_cron beside it.
+    trim_runs constant text := format(
+        'select cron.schedule(%L, ''0 * * * *'', %L);',
+        (refuse_without_cron.job_name || ', old runs')::name,
+        format(
+            'delete from cron.job_run_details where database = %L and command like %L and end_time < now() - interval %L',
+            current_database(), 'call idem.purge_all(%', '7 days'
+        )
+    );
+begin
+    raise exception using
+        errcode = '0A000',
+        message = 'pg_cron is not installed in this database',
+        detail = jsonb_build_object(
+            'code', 'no_pg_cron', 'statements', jsonb_build_array(statement, trim_runs)
+        )::text,
+        hint = format(
+            'Where another database of this server has it, run there, as a role that may call idem.purge_all here: '
+            '%s %s Without pg_cron: pyidem purge --every 60.', statement, trim_runs
+        );
+end
+$$;
+
+comment on function idem_private.refuse_without_cron(text, text, text) is
+'Raises 0A000 with the statements that schedule a job from the database that has pg_cron.';
+
+revoke all on function idem_private.refuse_without_cron(text, text, text) from public;
+
+-- sql/private/trim_job_runs.sql
+create or replace function idem_private.trim_job_runs() returns void
+language plpgsql volatile as $$
+declare
+    kept constant interval := interval '7 days';
+begin
+    if idem_private.cron_version() is null or not has_schema_privilege('cron', 'USAGE') then
+        return;
+    end if;
+    -- Older releases have no such table.
+    if exists (
+        select from pg_catalog.pg_class as c
+        where c.relnamespace = (select n.oid from pg_catalog.pg_namespace as n where n.nspname = 'cron')
+            and c.relname = 'job_run_details'
+            and has_table_privilege(c.oid, 'SELECT') and has_table_privilege(c.oid, 'DELETE')
+    ) then
+        execute
+            'delete from cron.job_run_details as d
+            where d.database = current_database() and d.username = current_user
+                and d.command ~* ''^\s*call\s+idem\.purge_all\M'' and coalesce(d.end_time, d.start_time) < $1'
+        using idem_private.clock() - kept;
+    end if;
+end
+$$;
+
+comment on function idem_private.trim_job_runs() is
+'Deletes what pg_cron has recorded of runs of the owner''s own purge jobs that are seven days old.';
+
+revoke all on function idem_private.trim_job_runs() from public;
 
 -- sql/private/present_objects.sql
 -- A dump restored on another version of PostgreSQL must not look changed. What is read here is the same on every
@@ -3660,8 +3900,9 @@ begin
     answer.attempt := found_row.attempt;
     answer.created_at := found_row.created_at;
     answer.completed_at := found_row.completed_at;
-    answer.expires_at := idem_private.real_expiry(
-        found_row.expires_at, found_row.completed_at, settings.min_retention
+    answer.expires_at := coalesce(
+        found_row.expired_at,
+        idem_private.real_expiry(found_row.expires_at, found_row.completed_at, settings.min_retention)
     );
     if answer.outcome = 'completed' then
         answer.status := found_row.status;
@@ -4789,6 +5030,349 @@ comment on function idem.unbind_scope(name, text) is
 
 revoke all on function idem.unbind_scope(name, text) from public;
 
+-- sql/operation/purge.sql
+-- One batch, in the order of the index on expiry. Rows are locked where nobody else has them, judged by their newest
+-- version, and written by primary key. A row that is due in the index but must stay (unfinished, kept by
+-- min_retention, or a tombstone) is put off to the time at which it could go, so that no later batch meets it before.
+-- That is a time for purge alone: what a row means to an attempt is decided when it is read.
+--
+-- A dead index entry is stepped over by every scan until it is vacuumed, so idem.purge_all lets each batch begin where
+-- the last one ended: both settings are between these two, and at worst make a batch skip rows.
+--
+-- The plan is the one meant here whatever the statistics say, which change with every batch.
+create or replace function idem.purge(max_rows int default 10000) returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    most constant int := idem_private.check_max_rows(purge.max_rows);
+    longest_wait constant interval := interval '30 days';
+    at constant timestamptz := idem_private.clock();
+    from_ constant timestamptz := coalesce(
+        nullif(current_setting('idem_private.purge_from', true), '')::timestamptz, timestamptz '-infinity'
+    );
+    batch record;
+    removed bigint := bigint '0';
+    caught_up boolean;
+begin
+    with settings as materialized (
+        select p.name, p.min_retention, p.tombstone
+        from idem_private.policy as p
+        union all
+        select p.name, p.min_retention, p.tombstone
+        from idem_private.retired_policy as p
+        where not exists (select from idem_private.policy as q where q.name = p.name)
+    ),
+
+    due as materialized (
+        select
+            r.scope, r.key, r.policy, r.expires_at, r.expired_at, r.completed_at,
+            coalesce(r.purge_at, r.expires_at) as due_at
+        from idem_private.reservation as r
+        where coalesce(r.purge_at, r.expires_at) >= from_ and coalesce(r.purge_at, r.expires_at) <= at
+        order by coalesce(r.purge_at, r.expires_at)
+        limit most
+        for update skip locked
+    ),
+
+    judged as (
+        select
+            due.scope, due.key, due.due_at, due.expired_at, s.tombstone,
+            -- what is not finished cannot expire sooner than if it were finished now
+            idem_private.real_expiry(due.expires_at, coalesce(due.completed_at, at), s.min_retention) as expiry,
+            case
+                when due.completed_at is null then 'unfinished'
+                else idem_private.finished_phase(
+                    due.expires_at, due.completed_at, due.expired_at, s.min_retention, s.tombstone, at
+                )
+            end as phase
+        from due
+        left join settings as s on due.policy = s.name
+    )
+
+    select
+        count(*) as rows,
+        max(j.due_at) as reached,
+        array_agg(j.scope) as scopes,
+        array_agg(j.key) as keys,
+        array_agg(
+            case
+                when j.phase = 'absent' then 'remove'
+                when j.phase = 'expired' and j.expired_at is null then 'clear'
+                else 'put off'
+            end
+        ) as fates,
+        array_agg(j.expiry) as expiries,
+        array_agg(
+            least(
+                case when j.phase = 'expired' then coalesce(j.expired_at, j.expiry) + j.tombstone else j.expiry end,
+                at + longest_wait
+            )
+        ) as next_looks
+    into batch
+    from judged as j;
+
+    if 'remove' = any(batch.fates) then
+        delete from idem_private.reservation as r
+        using unnest(batch.scopes, batch.keys, batch.fates) as b (scope, key, fate)
+        where b.fate = 'remove' and r.scope = b.scope collate "C" and r.key = b.key collate "C";
+        get diagnostics removed = row_count;
+    end if;
+    if 'clear' = any(batch.fates) then
+        update idem_private.reservation as r
+        set
+            expires_at = '-infinity',
+            expired_at = b.expiry,
+            purge_at = b.next_look,
+            fields = null,
+            recovery_point = null,
+            state = null,
+            status = null,
+            headers = null,
+            body = null
+        from unnest(batch.scopes, batch.keys, batch.fates, batch.expiries, batch.next_looks)
+            as b (scope, key, fate, expiry, next_look)
+        where b.fate = 'clear' and r.scope = b.scope collate "C" and r.key = b.key collate "C";
+        removed := removed + cardinality(array_positions(batch.fates, 'clear'));
+    end if;
+    if 'put off' = any(batch.fates) then
+        update idem_private.reservation as r
+        set purge_at = b.next_look
+        from unnest(batch.scopes, batch.keys, batch.fates, batch.next_looks) as b (scope, key, fate, next_look)
+        where b.fate = 'put off' and r.scope = b.scope collate "C" and r.key = b.key collate "C";
+    end if;
+
+    caught_up := batch.rows < most and idem_private.purge_events(most) < most;
+    perform set_config(
+        'idem_private.purge_reached',
+        case when caught_up then '' else to_jsonb(coalesce(batch.reached, at)) #>> '{}' end,
+        true
+    );
+    if idem_private.note_purge(at, from_ > '-infinity', removed, caught_up) then
+        perform idem_private.trim_job_runs();
+    end if;
+    return removed;
+end
+$$;
+
+comment on function idem.purge(int) is
+'Removes one batch of finished keys whose retention is over, or makes tombstones of them, and returns how many. Looks at max_rows rows at most, skips what is locked, never waits. Errors: 22023.';
+
+revoke all on function idem.purge(int) from public;
+
+-- sql/operation/purge_all.sql
+-- It commits after each batch, which Postgres allows only without a SET clause and without SECURITY DEFINER. So it runs
+-- as its caller, and every name and operator in it is qualified against the caller's search_path.
+create or replace procedure idem.purge_all(max_rows int default 10000, max_time interval default '45 seconds')
+language plpgsql as $$
+declare
+    started_at constant pg_catalog.timestamptz := pg_catalog.clock_timestamp();
+    longest constant pg_catalog.interval := coalesce(purge_all.max_time, '45 seconds');
+    batch_at pg_catalog.timestamptz;
+    reached pg_catalog.text := '';
+    removed pg_catalog.int8 := pg_catalog.int8 '0';
+begin
+    if longest operator(pg_catalog.<=) '0 seconds' or longest operator(pg_catalog.>) '36500 days' then
+        raise exception using
+            errcode = '22023',
+            message = 'max_time must be above zero and at most 36500 days',
+            detail = pg_catalog.jsonb_build_object(
+                'code', 'interval_out_of_range', 'argument', 'max_time'
+            )::pg_catalog.text,
+            hint = 'It bounds one run; what is left is for the next one.';
+    end if;
+
+    loop
+        batch_at := pg_catalog.clock_timestamp();
+        perform pg_catalog.set_config('idem_private.purge_from', reached, true);
+        removed := removed operator(pg_catalog.+) idem.purge(purge_all.max_rows);
+        reached := pg_catalog.current_setting('idem_private.purge_reached');
+        commit;
+        -- not another batch that could take until after the end
+        exit when reached operator(pg_catalog.=) ''
+            or pg_catalog.clock_timestamp() operator(pg_catalog.-) started_at
+                operator(pg_catalog.+) (pg_catalog.clock_timestamp() operator(pg_catalog.-) batch_at)
+                operator(pg_catalog.>) longest;
+    end loop;
+
+    -- For pyidem purge; pg_cron would write a notice into the log of the server, every minute.
+    raise debug using
+        message = pg_catalog.format(
+            '%s keys removed%s', removed,
+            case when reached operator(pg_catalog.=) '' then '' else ', more have expired' end
+        ),
+        detail = pg_catalog.jsonb_build_object(
+            'removed', removed, 'caught_up', reached operator(pg_catalog.=) ''
+        )::pg_catalog.text;
+end
+$$;
+
+comment on procedure idem.purge_all(int, interval) is
+'Runs idem.purge until nothing is left or the time is over, and commits after each batch: a CALL of its own, outside any transaction. Any number at once share the work. Errors: 22023.';
+
+revoke all on procedure idem.purge_all(int, interval) from public;
+
+-- sql/operation/forget.sql
+-- Unfinished keys stay: what may have happened is not known, and that must not be forgotten. What somebody has locked
+-- is skipped.
+create or replace function idem.forget(scope text, key text default null) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    forgotten bigint;
+begin
+    perform idem_private.check_scope(forget.scope);
+    perform idem_private.check_key(forget.scope, coalesce(forget.key, '-'), 1, 1024, '');
+    with finished as materialized (
+        select r.scope, r.key
+        from idem_private.reservation as r
+        where r.scope = forget.scope collate "C" and (forget.key is null or r.key = forget.key collate "C")
+            and r.completed_at is not null
+        for update skip locked
+    )
+
+    delete from idem_private.reservation as r
+    using finished as f
+    where r.scope = f.scope and r.key = f.key;
+    get diagnostics forgotten = row_count;
+    perform idem_private.forget_events(forget.scope, forget.key);
+    return forgotten;
+end
+$$;
+
+comment on function idem.forget(text, text) is
+'Erases the finished keys of a scope, or one of them, with their history, and returns how many. Unfinished keys stay; what is locked is skipped, so repeat it until nothing is left. Never waits. Errors: IK001.';
+
+revoke all on function idem.forget(text, text) from public;
+
+-- sql/operation/unschedule.sql
+create or replace function idem.unschedule() returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    job record;
+    removed int := 0;
+begin
+    for job in select * from idem_private.purge_jobs() loop
+        if job.username = current_user then
+            execute 'select cron.unschedule($1)' using job.jobid;
+            removed := removed + 1;
+        else
+            raise warning using
+                message = format('job %s of role %I purges this database and stays', job.jobid, job.username),
+                hint = format('To remove it: select cron.unschedule(%s);', job.jobid);
+        end if;
+    end loop;
+    return removed;
+end
+$$;
+
+comment on function idem.unschedule() is
+'Removes what idem.schedule has made, and returns how many jobs that were; no error where there is none.';
+
+revoke all on function idem.unschedule() from public;
+
+-- sql/operation/schedule.sql
+-- The job belongs to the owner of pyidem, whoever calls this: so there is one, and whoever removes pyidem finds it.
+-- Nothing of pg_cron is named outside dynamic SQL, since it may not be there.
+create or replace function idem.schedule(
+    schedule text default '* * * * *',
+    max_rows int default 10000,
+    max_time interval default null,
+    job_name text default null
+) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    wanted constant text := coalesce(schedule.schedule, '* * * * *');
+    name constant text := coalesce(schedule.job_name, 'pyidem purge ' || current_database())::name::text;
+    period constant interval := idem_private.cron_period(wanted);
+    longest constant interval := coalesce(
+        idem_private.check_interval('max_time', schedule.max_time), least(interval '45 seconds', period * 0.75)
+    );
+    command constant text := format(
+        'call idem.purge_all(%s, %L)', idem_private.check_max_rows(schedule.max_rows),
+        trim_scale(extract(epoch from longest)) || ' seconds'
+    );
+    version constant int[] := idem_private.cron_version();
+    job record;
+    taken boolean;
+    id bigint;
+begin
+    if longest >= period then
+        raise exception using
+            errcode = '22023',
+            message = format('max_time must be shorter than the time between two runs, %s', period),
+            detail = jsonb_build_object('code', 'max_time_not_below_period', 'argument', 'max_time')::text,
+            hint = 'What a run leaves is for the next one. Leave max_time out for its default.';
+    end if;
+    if version is null then
+        perform idem_private.refuse_without_cron(name, wanted, command);
+    end if;
+    if wanted ~* 'second' and version < '{1,5}' then
+        raise exception using
+            errcode = '22023',
+            message = format('pg_cron %s knows no schedules in seconds', array_to_string(version, '.')),
+            detail = jsonb_build_object('code', 'schedule_unfit', 'argument', 'schedule')::text,
+            hint = 'Use ''* * * * *'', once a minute; seconds need pg_cron 1.5.';
+    end if;
+    if not has_schema_privilege('cron', 'USAGE') or not (
+        select r.rolcanlogin from pg_catalog.pg_roles as r where r.rolname = current_user
+    ) then
+        raise exception using
+            errcode = '42501',
+            message = format('role %I owns pyidem and cannot have jobs of pg_cron', current_user),
+            detail = jsonb_build_object('code', 'no_right_to_cron', 'role', current_user)::text,
+            hint = format('It must be able to log in and to use the schema: grant usage on schema cron to %I;', current_user);
+    end if;
+
+    execute
+        'select exists (
+            select from cron.job as j
+            where j.jobname = $1 and j.username = current_user and j.jobid <> all($2)
+        )'
+    into taken
+    using name, array(select p.jobid from idem_private.purge_jobs() as p);
+    if taken then
+        raise exception using
+            errcode = '22023',
+            message = format('%I has another job of this name', current_user),
+            detail = jsonb_build_object('code', 'job_name_taken', 'argument', 'job_name')::text,
+            hint = 'Names of jobs are shared by all databases. Choose another job_name.';
+    end if;
+
+    for job in select * from idem_private.purge_jobs() loop
+        if job.username <> current_user then
+            raise warning using
+                message = format('job %s of role %I purges this database too', job.jobid, job.username),
+                hint = format('One is enough. To remove it: select cron.unschedule(%s);', job.jobid);
+        elsif job.jobname is distinct from name or not job.active then
+            execute 'select cron.unschedule($1)' using job.jobid;
+        end if;
+    end loop;
+    begin
+        execute 'select cron.schedule($1, $2, $3)' into id using name, wanted, command;
+    exception when invalid_parameter_value then
+        raise exception using
+            errcode = '22023',
+            message = format('pg_cron does not understand the schedule: %s', sqlerrm),
+            detail = jsonb_build_object('code', 'schedule_unfit', 'argument', 'schedule')::text,
+            hint = 'Use five fields in cron''s syntax, such as ''* * * * *''; times are in GMT.';
+    end;
+    return id;
+end
+$$;
+
+comment on function idem.schedule(text, int, interval, text) is
+'Lets pg_cron run idem.purge_all, and returns the id of the job; repeated, it changes that job. Errors: 0A000 where pg_cron is not in this database, 22023, 42501.';
+
+revoke all on function idem.schedule(text, int, interval, text) from public;
+
 -- sql/views/policies.sql
 create or replace view idem.policies as
 select
@@ -4857,11 +5441,13 @@ inner join (
 ) as p on r.policy = p.name
 left join idem_private.unfinished as u on r.scope = u.scope and r.key = u.key and r.completed_at is null
 cross join idem_private.reader() as reader
-cross join lateral (select greatest(r.expires_at, r.completed_at + p.min_retention) as at) as expiry
+cross join lateral (
+    select coalesce(r.expired_at, greatest(r.expires_at, r.completed_at + p.min_retention)) as at
+) as expiry
 cross join lateral (
     select
         case
-            when reader.at < expiry.at and r.completed_at is not null then 'completed'
+            when reader.at < expiry.at and r.expired_at is null and r.completed_at is not null then 'completed'
             -- also what no attempt would find any more, but purge has not reached yet
             when r.completed_at is not null then 'expired'
             when r.released_at is not null then 'released'
