@@ -11,6 +11,9 @@ create or replace function idem.complete(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(complete.scope);
+    end if;
     if not idem_private.headers_are_pairs(complete.headers) then
         perform idem_private.refuse_headers();
     end if;

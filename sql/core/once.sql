@@ -9,6 +9,9 @@ declare
     look record;
     locked boolean;
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(once.scope);
+    end if;
     select
         p.name, p.ttl, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern
     into settings

@@ -29,6 +29,9 @@ declare
     secret bytea;
     answer idem.reservation;
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(reserve.scope);
+    end if;
     if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null
         or reserve.token = '00000000-0000-0000-0000-000000000000' then
         perform idem_private.check_mode(reserve.mode, reserve.lease);

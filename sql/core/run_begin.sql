@@ -9,6 +9,9 @@ declare
     look record;
     begun idem.reservation;
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(run_begin.scope);
+    end if;
     if not exists (
         select from pg_catalog.pg_proc as f
         where f.oid = run_begin.handler and f.prorettype = 'idem.response'::regtype and not f.proretset

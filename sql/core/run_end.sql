@@ -17,6 +17,9 @@ declare
     settings record;
     answer idem.reservation;
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(run_end.scope);
+    end if;
     if run_end.token is not null then
         if not idem.complete(
             run_end.scope, run_end.key, run_end.token, run_end.status, run_end.headers, run_end.body

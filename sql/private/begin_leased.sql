@@ -19,6 +19,8 @@ begin
 
     previous := nullif(current_setting('idem_private.last_leased', true), '')::jsonb;
     if previous is not null then
+        -- Anybody can set it: it must not lead to another's key.
+        perform idem_private.check_scope(previous ->> 0);
         select u.cmin::text::bigint into command_before
         from idem_private.unfinished as u
         where u.scope = previous ->> 0 and u.key = previous ->> 1;

@@ -1024,6 +1024,8 @@ begin
 
     previous := nullif(current_setting('idem_private.last_leased', true), '')::jsonb;
     if previous is not null then
+        -- Anybody can set it: it must not lead to another's key.
+        perform idem_private.check_scope(previous ->> 0);
         select u.cmin::text::bigint into command_before
         from idem_private.unfinished as u
         where u.scope = previous ->> 0 and u.key = previous ->> 1;
@@ -3560,6 +3562,9 @@ declare
     secret bytea;
     answer idem.reservation;
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(reserve.scope);
+    end if;
     if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null
         or reserve.token = '00000000-0000-0000-0000-000000000000' then
         perform idem_private.check_mode(reserve.mode, reserve.lease);
@@ -3672,6 +3677,9 @@ create or replace function idem.complete(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(complete.scope);
+    end if;
     if not idem_private.headers_are_pairs(complete.headers) then
         perform idem_private.refuse_headers();
     end if;
@@ -3957,6 +3965,9 @@ declare
     look record;
     begun idem.reservation;
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(run_begin.scope);
+    end if;
     if not exists (
         select from pg_catalog.pg_proc as f
         where f.oid = run_begin.handler and f.prorettype = 'idem.response'::regtype and not f.proretset
@@ -4023,6 +4034,9 @@ declare
     settings record;
     answer idem.reservation;
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(run_end.scope);
+    end if;
     if run_end.token is not null then
         if not idem.complete(
             run_end.scope, run_end.key, run_end.token, run_end.status, run_end.headers, run_end.body
@@ -4123,6 +4137,9 @@ declare
     look record;
     locked boolean;
 begin
+    if exists (select from idem_private.scope_binding) then
+        perform idem_private.check_scope(once.scope);
+    end if;
     select
         p.name, p.ttl, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern
     into settings
