@@ -47,10 +47,16 @@ begin
         end if;
     end if;
 
-    http_complete.headers := idem_private.stored_headers(http_complete.headers, settings);
-    if octet_length(http_complete.body) > settings.max_body_bytes then
+    if octet_length(http_complete.body) > settings.max_body_bytes
+        or (http_complete.body is null and exists (
+            select from jsonb_array_elements(http_complete.headers) as h (pair)
+            where lower((h.pair ->> 0) collate "C") = 'idempotency-body-omitted'
+        )) then
         http_complete.body := null;
-        http_complete.headers := coalesce(http_complete.headers, '[]') || '[["Idempotency-Body-Omitted", "true"]]';
+        http_complete.headers := coalesce(idem_private.stored_headers(http_complete.headers, settings), '[]')
+            || '[["Idempotency-Body-Omitted", "true"]]';
+    else
+        http_complete.headers := idem_private.stored_headers(http_complete.headers, settings);
     end if;
     if idem.complete(
         http_complete.scope, http_complete.key, http_complete.token, http_complete.status, http_complete.headers,

@@ -9,8 +9,6 @@ DSN = os.environ["APP_DSN"]
 INSERT = "insert into orders (name) values (%s) returning id"
 GATE = "select pg_advisory_lock_shared(hashtextextended(%s, 0)), pg_advisory_unlock_shared(hashtextextended(%s, 0))"
 SCOPE_HEADER = "x-client"
-LARGE = 3 * 1024 * 1024
-LIMIT = 64 * 1024
 
 
 def answer_of(order: int) -> dict[str, int]:
