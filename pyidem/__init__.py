@@ -19,14 +19,17 @@ from pyidem._errors import (
     NotCompleted,
     NotKept,
     OutcomeUnknown,
+    ResolverTimeout,
     ScopeMissing,
     WrongMode,
     translate,
 )
 from pyidem._http import HttpCall
-from pyidem._types import Handled, HttpReservation, Mark, Reservation, Response
+from pyidem._sweeping import Swept
+from pyidem._types import Event, Handled, HttpReservation, LapsedReservation, Mark, Reservation, Response
 from pyidem.aio import AsyncAtomicOp, AsyncIdem, AsyncLeasedOp
 from pyidem.client import AtomicOp, Idem, LeasedOp
+from pyidem.sweeper import AsyncSweeper, Sweeper
 
 __version__ = "0.1.0.dev0"
 
@@ -34,8 +37,10 @@ __all__ = [
     "AsyncAtomicOp",
     "AsyncIdem",
     "AsyncLeasedOp",
+    "AsyncSweeper",
     "AtomicOp",
     "Decision",
+    "Event",
     "Handled",
     "HttpCall",
     "HttpReservation",
@@ -46,6 +51,7 @@ __all__ = [
     "KeyInvalid",
     "KeyMissing",
     "KeyReused",
+    "LapsedReservation",
     "LeasedOp",
     "LimitExceeded",
     "LostReservation",
@@ -56,8 +62,11 @@ __all__ = [
     "NotKept",
     "OutcomeUnknown",
     "Reservation",
+    "ResolverTimeout",
     "Response",
     "ScopeMissing",
+    "Sweeper",
+    "Swept",
     "WrongMode",
     "translate",
 ]

@@ -14,10 +14,14 @@ from uuid import UUID, uuid4
 from pyidem._errors import KeyInvalid, NotKept
 from pyidem._http import HttpCall
 from pyidem._types import (
+    EVENT_COLUMNS,
     HTTP_RESERVATION_COLUMNS,
+    LAPSED_COLUMNS,
     RESERVATION_COLUMNS,
+    Event,
     Headers,
     HttpReservation,
+    LapsedReservation,
     Mark,
     Reservation,
     Response,
@@ -218,6 +222,57 @@ def lookup(scope: str, key: str) -> Call[Reservation]:
     return _call("lookup", _one(Reservation.from_row), _named(scope, key), columns=RESERVATION_COLUMNS)
 
 
+def claim_lapsed(
+    max_rows: int | None = None,
+    *,
+    lease: timedelta | None = None,
+    policy: str | None = None,
+    scope: str | None = None,
+    key: str | None = None,
+) -> Call[list[LapsedReservation]]:
+    """Build the claim of a resolver on keys whose outcome is unknown."""
+    return _call(
+        "claim_lapsed",
+        _lapsed,
+        {},
+        columns=LAPSED_COLUMNS,
+        max_rows=("int", max_rows),
+        lease=("interval", lease),
+        policy=("text", policy),
+        scope=("text", _sendable("scope", scope)),
+        key=("text", _sendable("key", key)),
+    )
+
+
+def resolve(
+    scope: str,
+    key: str,
+    action: str,
+    reason: str,
+    *,
+    attempt: int | None = None,
+    force: bool | None = None,
+    response: Response | None = None,
+) -> Call[bool]:
+    """Build an operator's decision on a key whose outcome is unknown. False: it is another attempt's by now."""
+    answer = response or Response()
+    return _call(
+        "resolve",
+        _value,
+        {**_named(scope, key), "action": ("text", action), "reason": ("text", reason)},
+        attempt=("int", attempt),
+        force=("boolean", force),
+        status=("int", answer.status),
+        headers=(_JSONB, _json(answer.headers or None)),
+        body=("bytea", answer.body),
+    )
+
+
+def history(scope: str, key: str) -> Call[list[Event]]:
+    """Build the question what happened to a key."""
+    return _call("history", _events, _named(scope, key), columns=EVENT_COLUMNS)
+
+
 def run(
     scope: str, key: str, handler: str, args: Any, *, fingerprint: bytes | None = None, policy: str | None = None
 ) -> Call[Reservation]:
@@ -392,6 +447,14 @@ def _sendable(argument: str, value: object) -> object:
 def _uuid(row: Row) -> UUID:
     (value,) = row.values()
     return decode_uuid(value)
+
+
+def _lapsed(rows: Sequence[Row]) -> list[LapsedReservation]:
+    return [LapsedReservation.from_row(row) for row in rows]
+
+
+def _events(rows: Sequence[Row]) -> list[Event]:
+    return [Event.from_row(row) for row in rows]
 
 
 def _marks(rows: Sequence[Row]) -> list[Mark]:

@@ -24,7 +24,8 @@ _log = logging.getLogger("pyidem")
 class Decision:
     """What was decided about one key, or of one request before it came to that. It names no key and holds no body.
 
-    `name` is the SQL function that decided, or `request` for what the middleware refuses by itself. `outcome` is what
+    `name` is the SQL function that decided, `request` for what the middleware refuses by itself, or `sweep` for what a
+    sweeper has made of a key: completed, released, deferred, failed or lost. `outcome` is what
     that function returns, in one word; `error` where it raised, and `sqlstate` then says which. `attempt` comes with
     reserve. `seconds` is how long the answer took, with BEGIN or COMMIT where they share its round trip.
     """

@@ -239,6 +239,22 @@ def sqlstate_of(error: BaseException) -> str | None:
     return state if isinstance(state, str) else None
 
 
+class ResolverTimeout(TimeoutError):
+    """The resolver of a sweeper did not end within the time it had."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Say why an operation failed, for the record: not in the words of others' errors, which may hold anything."""
+    if isinstance(error, ResolverTimeout):
+        return str(error)
+    name = type(error).__name__
+    state = sqlstate_of(error)
+    if state is not None:
+        return f"{name} (SQLSTATE {state})"
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return f"{name} (HTTP status {status})" if isinstance(status, int) else name
+
+
 def translate(error: BaseException) -> BaseException:
     """Return pyidem's own error for a driver's, or the very same error where it is none of ours.
 

@@ -8,22 +8,25 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid5
 
 from pyidem import _calls
 from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import BlockFlow, Body, Flow
-from pyidem._errors import NotCompleted, NotKept
+from pyidem._errors import NotCompleted, NotKept, reason_of
 from pyidem._operations import AtomicOperation, LeasedOperation, Operation
 from pyidem._patience import Patience
 from pyidem._transactions import entered, open_unit, repeatable_call, require_intact, single_call, undo
+from pyidem._types import LapsedReservation
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 _REPEATED = (False, "repeated")
 """What says that an earlier transaction has committed this very answer or checkpoint."""
+
+O = TypeVar("O", bound=LeasedOperation[Any])  # noqa: E741 - as short as the others
 
 _log = logging.getLogger("pyidem")
 
@@ -84,18 +87,41 @@ def leased(op: LeasedOperation[Any], reserve: Call[Any], patience: Patience | No
     if not op.started:
         yield Body(op)
         return
+    yield from held(op, "the block")
+
+
+def claimed(
+    source: Source, claim: Call[list[LapsedReservation]], make_op: Callable[..., LeasedOperation[Any]]
+) -> BlockFlow[Any, None]:
+    """Claim a lapsed key and go on with it as its owner would. Bind None where there is nothing to be claimed."""
+    lapsed = yield from single_call(source, claim)
+    if lapsed:
+        yield from held(op_of(lapsed[0], make_op), "the block")
+    else:
+        yield Body(None)
+
+
+def op_of(lapsed: LapsedReservation, make_op: Callable[..., O]) -> O:
+    """Return what stands for a claim; `make_op` takes scope, key and token."""
+    op = make_op(lapsed.scope, lapsed.key, lapsed.token)
+    op.enter_claim(lapsed)
+    return op
+
+
+def held(op: LeasedOperation[Any], what: str) -> BlockFlow[Any, None]:
+    """Work on a key that is owned, and end that with the answer, or else by saying that the outcome is unknown."""
     yield from op.start_heartbeat()
     try:
         yield Body(op)
-        yield from op.stop_heartbeat()
+        yield from op.end_heartbeat()
         if op.has_answer:
             op.require_owner()
             yield from _complete_alone(op)
         elif not op.finished:
             _log.warning("leased.unfinished", extra=op.names)
-            yield from _defer(op, "the block ended without an answer")
+            yield from _defer(op, f"{what} ended without an answer")
     except BaseException as error:
-        yield from op.stop_heartbeat()
+        yield from op.end_heartbeat()
         yield from _give_up(op, error)
         raise
 
@@ -194,6 +220,7 @@ def _complete_alone(op: LeasedOperation[Any]) -> Flow[None]:
 
 
 def _defer(op: LeasedOperation[Any], reason: str) -> Flow[None]:
+    op.failure = reason
     if op.protected:
         yield from single_call(op.source, op.deferral(reason))
     op.give_up("deferred")
@@ -234,7 +261,7 @@ def _give_up(op: LeasedOperation[Any], error: BaseException) -> Flow[None]:
     if op.finished or op.lost:
         return
     try:
-        yield from _defer(op, type(error).__name__)
+        yield from _defer(op, reason_of(error))
     except Exception as failure:  # noqa: BLE001 - it must not hide the error that led here
         _log.warning("leased.defer_failed", extra=op.names, exc_info=failure)
         error.add_note(f"pyidem could not defer the reservation either: {type(failure).__name__}: {failure}")

@@ -52,6 +52,7 @@ class Heartbeat(ABC):
         self._interval = interval.total_seconds()
         self._names = names
         self._stopped = True
+        self._retired = False
         self._alive_until = 0.0
         self._sending: Any = self._new_lock()
 
@@ -65,6 +66,10 @@ class Heartbeat(ABC):
         self._stopped = True
         self._sending.release()
         yield self._end
+
+    def retire(self) -> None:
+        """Never start again."""
+        self._retired = True
 
     def beat(self) -> Flow[float | None]:
         """Extend once; return the seconds until the next beat, or None where there will be none."""
@@ -115,15 +120,29 @@ class Heartbeat(ABC):
 
 
 class ThreadHeartbeat(Heartbeat):
-    """A heartbeat in a thread of its own."""
+    """A heartbeat in a thread of its own.
+
+    A resolver that has run out of time may start it while the sweeper ends it, and must not then keep the key for ever.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._starting = threading.Lock()
 
     def start(self) -> None:
         """Begin to beat, unless it does already."""
-        if self._stopped:
+        with self._starting:
+            if not self._stopped or self._retired:
+                return
             self._stopped = False
             self._renew()
             self._ended = threading.Event()
             threading.Thread(target=self._run, args=[self._ended], name="pyidem-heartbeat", daemon=True).start()
+
+    def retire(self) -> None:
+        """Never start again."""
+        with self._starting:
+            super().retire()
 
     def _run(self, ended: threading.Event) -> None:
         delay: float | None = self._interval
@@ -142,7 +161,7 @@ class TaskHeartbeat(Heartbeat):
 
     async def start(self) -> None:
         """Begin to beat, unless it does already."""
-        if self._stopped:
+        if self._stopped and not self._retired:
             self._stopped = False
             self._renew()
             self._task = asyncio.ensure_future(self._run())

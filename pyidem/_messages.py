@@ -15,12 +15,15 @@ from pyidem._types import Handled
 V = TypeVar("V")
 
 
-def require_flavour(handler: Callable[..., Any], *, asynchronous: bool) -> None:
-    """Refuse an asynchronous handler where nobody would await it, and a synchronous one in the event loop."""
-    given = inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004
+def require_flavour(
+    function: Callable[..., Any], *, asynchronous: bool, what: str = "handler", owner: str = "Idem.consumer"
+) -> None:
+    """Refuse an asynchronous function where nobody would await it, and a synchronous one in the event loop."""
+    called = getattr(function, "__call__", None)  # noqa: B004
+    given = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
     if given is not asynchronous:
         raise TypeError(
-            "AsyncIdem.consumer takes an async def handler" if asynchronous else "an async handler needs AsyncIdem"
+            f"Async{owner} takes an async def {what}" if asynchronous else f"an async {what} needs Async{owner}"
         )
 
 

@@ -14,7 +14,7 @@ from pyidem._drivers import Flow
 from pyidem._errors import LostReservation, NotCompleted, NotKept, OutcomeUnknown, WrongMode
 from pyidem._heartbeat import Heartbeat, interval_of, lease_of
 from pyidem._http import HttpCall
-from pyidem._types import Headers, HttpReservation, Reservation, Response, normalize_json
+from pyidem._types import Headers, HttpReservation, LapsedReservation, Reservation, Response, normalize_json
 
 H = TypeVar("H")
 
@@ -34,6 +34,7 @@ class Operation(Generic[H]):
         self.key = "" if isinstance(key, HttpCall) else key
         self.token = token
         self._call = key if isinstance(key, HttpCall) else None
+        self._judged = self._call is not None
         self._given_state = state
         self._reservation: Reservation | HttpReservation | None = None
         self._answer: Response | None = None
@@ -110,7 +111,7 @@ class Operation(Generic[H]):
             raise WrongMode("the answer is stored already: there is nothing left to complete")
         if self._answer is not None:
             raise WrongMode("complete was called twice in one block")
-        if status is None and self._call is not None:
+        if status is None and self._judged:
             raise TypeError("the answer to a request needs a status")
         self._answer = Response.of(status, body, headers)
 
@@ -144,7 +145,7 @@ class Operation(Generic[H]):
         """Build the call that stores the answer, if one was given and there is a key to store it under."""
         if self._answer is None or not self.protected:
             return None
-        store = _calls.store if self._call is None else _calls.http_store
+        store = _calls.http_store if self._judged else _calls.store
         return store(self.scope, self.key, self.token, self._answer)
 
     @property
@@ -259,15 +260,21 @@ class LeasedOperation(Operation[H]):
         state: Any = None,
         lease: timedelta | None = None,
         heartbeat: bool | timedelta = False,
+        http: bool = False,
     ) -> None:
         super().__init__(scope, key, token, state)
+        self._judged = self._judged or http
         self.source = source
         self._lease = lease
         self._heartbeat_wanted = heartbeat
         self._heartbeat: Heartbeat | None = None
         self._given_up: str | None = None
+        self.failure: str | None = None
+        """Why the block was given up: an exception, or an end without an answer. As the database is told."""
         self._in_transaction = False
         self._checkpoint: _Checkpoint | None = None
+        self.lapsed: LapsedReservation | None = None
+        """What is known of the lapse, where this is a claim on a key that an earlier owner has left."""
 
     @property
     def lost(self) -> bool:
@@ -278,6 +285,13 @@ class LeasedOperation(Operation[H]):
     def finished(self) -> bool:
         """Whether nothing is left to tell the database: completed, released or deferred."""
         return self._settled or self._given_up is not None
+
+    @property
+    def ending(self) -> str | None:
+        """How this attempt ended: completed, released or deferred; None while it has not."""
+        if self._settled:
+            return self.verdict if self.verdict in ("released", "deferred") else "completed"
+        return self._given_up
 
     @property
     def response(self) -> Response:
@@ -340,14 +354,25 @@ class LeasedOperation(Operation[H]):
                 learns=self._call is not None and self._lease is None and self._heartbeat_wanted is True,
             )
 
+    def enter_claim(self, lapsed: LapsedReservation) -> None:
+        """Begin, with what a claim has handed over."""
+        self.lapsed = lapsed
+        self.enter(lapsed.reservation)
+
     def start_heartbeat(self) -> Flow[None]:
         """Let the heartbeat beat, where one was asked for."""
         if self._heartbeat is not None and not self.lost:
             yield self._heartbeat.start
 
     def stop_heartbeat(self) -> Flow[None]:
-        """Return when no beat is being sent and no more will be."""
+        """Return when no beat is being sent and none will be before the next start."""
         if self._heartbeat is not None:
+            yield from self._heartbeat.stop()
+
+    def end_heartbeat(self) -> Flow[None]:
+        """Return when no beat is being sent and none ever will be, whoever still tries to start it."""
+        if self._heartbeat is not None:
+            self._heartbeat.retire()
             yield from self._heartbeat.stop()
 
     def require_owner(self) -> None:

@@ -6,7 +6,7 @@ any other are three different things, and stay so.
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -133,7 +133,7 @@ class HttpReservation:
         return Response.from_reservation(self)
 
 
-_JSON_FIELDS = ("state", "headers")
+_JSON_FIELDS = ("state", "headers", "detail")
 
 
 def _columns(names: Iterable[str]) -> str:
@@ -141,11 +141,69 @@ def _columns(names: Iterable[str]) -> str:
     return ", ".join(f"{name}::text as {name}" if name in _JSON_FIELDS else name for name in names)
 
 
-_RESERVATION_FIELDS = tuple(field.name for field in fields(Reservation))
-_HTTP_RESERVATION_FIELDS = tuple(field.name for field in fields(HttpReservation))
+_RESERVATION_FIELDS = tuple(each.name for each in fields(Reservation))
+_HTTP_RESERVATION_FIELDS = tuple(each.name for each in fields(HttpReservation))
 
 RESERVATION_COLUMNS = _columns(_RESERVATION_FIELDS)
 HTTP_RESERVATION_COLUMNS = _columns(_HTTP_RESERVATION_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class LapsedReservation:
+    """A row of `idem.claim_lapsed`: a key whose outcome is unknown, and the token to end it by."""
+
+    scope: str
+    key: str
+    token: UUID = field(repr=False)
+    attempt: int
+    downstream_key: UUID
+    recovery_point: str | None
+    state: Any = field(repr=False)
+    policy: str
+    created_at: datetime
+    lapsed_at: datetime
+    claims: int
+    """How often it has been claimed since its attempt stopped, this time included."""
+    reason: str | None
+    """Why the owner, or the last resolver, gave up; None where a process died."""
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Take a row of `LAPSED_COLUMNS`."""
+        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in _LAPSED_FIELDS})
+
+    @property
+    def reservation(self) -> Reservation:
+        """What its owner is told of it."""
+        shared = ("token", "attempt", "downstream_key", "recovery_point", "state", "created_at")
+        return Reservation("started", **{name: getattr(self, name) for name in shared})
+
+
+_LAPSED_FIELDS = tuple(each.name for each in fields(LapsedReservation))
+LAPSED_COLUMNS = _columns(_LAPSED_FIELDS)
+"""What to select of `idem.lapsed_reservation`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A row of `idem.history`."""
+
+    at: datetime
+    event: str
+    attempt: int
+    by_role: str | None
+    reason: str | None
+    detail: Any
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Take a row of `EVENT_COLUMNS`."""
+        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in _EVENT_FIELDS})
+
+
+_EVENT_FIELDS = tuple(each.name for each in fields(Event))
+EVENT_COLUMNS = _columns(_EVENT_FIELDS)
+"""What to select of `idem.history`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +340,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "downstream_key": _unless_null(decode_uuid),
     "state": _unless_null(json.loads),
     "headers": _unless_null(json.loads),
+    "detail": _unless_null(json.loads),
     "body": _unless_null(bytes),
 }
 

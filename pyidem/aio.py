@@ -28,7 +28,16 @@ from pyidem._drivers import AsyncBlock, run_async
 from pyidem._heartbeat import TaskHeartbeat
 from pyidem._http import HttpCall
 from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._types import Handled, Headers, HttpReservation, Mark, Reservation
+from pyidem._types import (
+    Event,
+    Handled,
+    Headers,
+    HttpReservation,
+    LapsedReservation,
+    Mark,
+    Reservation,
+    Response,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -116,6 +125,11 @@ class AsyncIdem(Generic[H]):
     def shared(self) -> bool:
         """Whether another connection can be had while one is in use, as a heartbeat needs it."""
         return self._source.shared
+
+    @property
+    def source(self) -> Source:
+        """What opens transactions: for the parts of pyidem that work on top of this."""
+        return self._source
 
     @overload
     def atomic(
@@ -224,6 +238,46 @@ class AsyncIdem(Generic[H]):
             scope, key, reserve.params["token"], source, state=state, lease=lease, heartbeat=heartbeat
         )
         return AsyncBlock(_flows.leased(op, reserve, _flows.patience(wait, asyncio.sleep)))
+
+    @overload
+    def claim(
+        self,
+        scope: str,
+        key: str,
+        *,
+        lease: timedelta | None = None,
+        heartbeat: bool | timedelta = False,
+        http: bool = False,
+        on: None = None,
+    ) -> AbstractAsyncContextManager[AsyncLeasedOp[H] | None]: ...
+    @overload
+    def claim(
+        self,
+        scope: str,
+        key: str,
+        *,
+        lease: timedelta | None = None,
+        heartbeat: bool | timedelta = False,
+        http: bool = False,
+        on: J,
+    ) -> AbstractAsyncContextManager[AsyncLeasedOp[J] | None]: ...
+    def claim(
+        self,
+        scope: str,
+        key: str,
+        *,
+        lease: timedelta | None = None,
+        heartbeat: bool | timedelta = False,
+        http: bool = False,
+        on: Any = None,
+    ) -> AbstractAsyncContextManager[AsyncLeasedOp[Any] | None]:
+        """Settle a key whose outcome is unknown: see `Idem.claim`."""
+        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat)
+        claim = _calls.claim_lapsed(1, lease=lease, scope=scope, key=key)
+        make_op: Callable[..., AsyncLeasedOp[Any]] = partial(
+            AsyncLeasedOp, source=source, lease=lease, heartbeat=heartbeat, http=http
+        )
+        return AsyncBlock(_flows.claimed(source, claim, make_op))
 
     async def run(
         self,
@@ -372,6 +426,43 @@ class AsyncIdem(Generic[H]):
     ) -> datetime:
         """Call `idem.extend`: leased, renew the lease. Returns when it ends now, by the database's clock."""
         return await self._call(_calls.extend(scope, key, token, lease=lease), on)
+
+    async def claim_lapsed(
+        self,
+        max_rows: int | None = None,
+        *,
+        lease: timedelta | None = None,
+        policy: str | None = None,
+        scope: str | None = None,
+        key: str | None = None,
+        on: Any = None,
+    ) -> list[LapsedReservation]:
+        """Call `idem.claim_lapsed`: take keys whose outcome is unknown, to find it out."""
+        return await self._call(_calls.claim_lapsed(max_rows, lease=lease, policy=policy, scope=scope, key=key), on)
+
+    async def resolve(
+        self,
+        scope: str,
+        key: str,
+        action: str,
+        reason: str,
+        *,
+        attempt: int | None = None,
+        force: bool = False,
+        status: int | None = None,
+        headers: Headers | None = None,
+        body: Any = None,
+        on: Any = None,
+    ) -> bool:
+        """Call `idem.resolve`: an operator's decision: see `Idem.resolve`."""
+        call = _calls.resolve(
+            scope, key, action, reason, attempt=attempt, force=force, response=Response.of(status, body, headers)
+        )
+        return await self._call(call, on)
+
+    async def history(self, scope: str, key: str, *, on: Any = None) -> list[Event]:
+        """Call `idem.history`: what happened to a key, in order."""
+        return await self._call(_calls.history(scope, key), on)
 
     async def lookup(self, scope: str, key: str, *, on: Any = None) -> Reservation:
         """Call `idem.lookup`: what is committed of a key, without touching it. The outcome may also be "absent"."""

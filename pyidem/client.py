@@ -28,7 +28,16 @@ from pyidem._drivers import Block, run
 from pyidem._heartbeat import ThreadHeartbeat
 from pyidem._http import HttpCall
 from pyidem._operations import AtomicOperation, LeasedOperation
-from pyidem._types import Handled, Headers, HttpReservation, Mark, Reservation
+from pyidem._types import (
+    Event,
+    Handled,
+    Headers,
+    HttpReservation,
+    LapsedReservation,
+    Mark,
+    Reservation,
+    Response,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -128,6 +137,11 @@ class Idem(Generic[H]):
     def shared(self) -> bool:
         """Whether another connection can be had while one is in use, as a heartbeat needs it."""
         return self._source.shared
+
+    @property
+    def source(self) -> Source:
+        """What opens transactions: for the parts of pyidem that work on top of this."""
+        return self._source
 
     @overload
     def atomic(
@@ -273,6 +287,51 @@ class Idem(Generic[H]):
             scope, key, reserve.params["token"], source, state=state, lease=lease, heartbeat=heartbeat
         )
         return Block(_flows.leased(op, reserve, _flows.patience(wait, time.sleep)))
+
+    @overload
+    def claim(
+        self,
+        scope: str,
+        key: str,
+        *,
+        lease: timedelta | None = None,
+        heartbeat: bool | timedelta = False,
+        http: bool = False,
+        on: None = None,
+    ) -> AbstractContextManager[LeasedOp[H] | None]: ...
+    @overload
+    def claim(
+        self,
+        scope: str,
+        key: str,
+        *,
+        lease: timedelta | None = None,
+        heartbeat: bool | timedelta = False,
+        http: bool = False,
+        on: J,
+    ) -> AbstractContextManager[LeasedOp[J] | None]: ...
+    def claim(
+        self,
+        scope: str,
+        key: str,
+        *,
+        lease: timedelta | None = None,
+        heartbeat: bool | timedelta = False,
+        http: bool = False,
+        on: Any = None,
+    ) -> AbstractContextManager[LeasedOp[Any] | None]:
+        """Settle a key whose outcome is unknown, as when the other system reports by itself what came of it.
+
+        Binds what `leased` binds to its owner, or None where nothing is to be settled: the owner or a sweeper is at
+        work, it is settled, it is to be left alone for a while, or there is no such key. The block ends as that of
+        `leased` does; `http` says that the policy judges the answer by its status, as it does that of an `HttpCall`.
+        """
+        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat)
+        claim = _calls.claim_lapsed(1, lease=lease, scope=scope, key=key)
+        make_op: Callable[..., LeasedOp[Any]] = partial(
+            LeasedOp, source=source, lease=lease, heartbeat=heartbeat, http=http
+        )
+        return Block(_flows.claimed(source, claim, make_op))
 
     def run(
         self,
@@ -447,6 +506,47 @@ class Idem(Generic[H]):
     def extend(self, scope: str, key: str, token: UUID, *, lease: timedelta | None = None, on: Any = None) -> datetime:
         """Call `idem.extend`: leased, renew the lease. Returns when it ends now, by the database's clock."""
         return self._call(_calls.extend(scope, key, token, lease=lease), on)
+
+    def claim_lapsed(
+        self,
+        max_rows: int | None = None,
+        *,
+        lease: timedelta | None = None,
+        policy: str | None = None,
+        scope: str | None = None,
+        key: str | None = None,
+        on: Any = None,
+    ) -> list[LapsedReservation]:
+        """Call `idem.claim_lapsed`: take keys whose outcome is unknown, to find it out. `Sweeper` does it for you."""
+        return self._call(_calls.claim_lapsed(max_rows, lease=lease, policy=policy, scope=scope, key=key), on)
+
+    def resolve(
+        self,
+        scope: str,
+        key: str,
+        action: str,
+        reason: str,
+        *,
+        attempt: int | None = None,
+        force: bool = False,
+        status: int | None = None,
+        headers: Headers | None = None,
+        body: Any = None,
+        on: Any = None,
+    ) -> bool:
+        """Call `idem.resolve`: an operator's decision on a key whose outcome is unknown, on record with the reason.
+
+        `action` is "complete" (with this answer), "release" (it did not happen) or "retry" (the next attempt goes on
+        from where the last one stopped). False: `attempt` was given, and it is another one by now.
+        """
+        call = _calls.resolve(
+            scope, key, action, reason, attempt=attempt, force=force, response=Response.of(status, body, headers)
+        )
+        return self._call(call, on)
+
+    def history(self, scope: str, key: str, *, on: Any = None) -> list[Event]:
+        """Call `idem.history`: what happened to a key, in order."""
+        return self._call(_calls.history(scope, key), on)
 
     def lookup(self, scope: str, key: str, *, on: Any = None) -> Reservation:
         """Call `idem.lookup`: what is committed of a key, without touching it. The outcome may also be "absent"."""
