@@ -3,13 +3,15 @@
 import sys
 
 # What the extra `cli` brings.
-_PACKAGES = {"typer", "click", "rich", "alembic", "sqlalchemy"}
+_PACKAGES = {"typer", "click", "rich", "alembic", "sqlalchemy", "psycopg_pool"}
 
 
 def main() -> None:
     """Run the command line."""
     try:
         from pyidem.cli.app import app  # noqa: PLC0415 - needs an extra
+
+        app(prog_name="pyidem")  # a command may import more
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in _PACKAGES:
@@ -20,4 +22,3 @@ def main() -> None:
         if "libpq" not in str(error):
             raise
         sys.exit("pyidem: psycopg finds no libpq: install the system's libpq, or pip install 'pyidem[binary]'")
-    app(prog_name="pyidem")

@@ -7,7 +7,11 @@ import typer
 from pyidem import __version__
 from pyidem.cli.current import current
 from pyidem.cli.downgrade import downgrade
+from pyidem.cli.list_keys import list_keys
+from pyidem.cli.resolve import resolve
+from pyidem.cli.show import show
 from pyidem.cli.sql import sql
+from pyidem.cli.sweep import sweep
 from pyidem.cli.upgrade import upgrade
 
 app = typer.Typer(
@@ -39,3 +43,7 @@ app.command()(upgrade)
 app.command(context_settings={"ignore_unknown_options": True})(downgrade)  # -1 is a revision
 app.command()(current)
 app.command()(sql)
+app.command("list")(list_keys)
+app.command()(show)
+app.command()(resolve)
+app.command()(sweep)

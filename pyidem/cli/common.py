@@ -1,19 +1,15 @@
-"""What the commands share: options, exit codes, questions, and errors as one short message."""
+"""What the commands share: options, exit codes, questions, and what they say of an error."""
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from enum import IntEnum
 from typing import Annotated, NoReturn
 
 import psycopg
 import typer
-from alembic.util import CommandError
 from psycopg import errors
 from rich.console import Console
-from sqlalchemy.exc import DBAPIError
 
 Dsn = Annotated[
     str,
@@ -66,21 +62,6 @@ def parse_duration(text: str) -> timedelta:
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise typer.BadParameter(f"{text!r} is no duration: write 30s, 15m, 1h30m or 7d.")
     return sum((timedelta(**{_UNITS[unit]: float(number)}) for number, unit in parts), timedelta())
-
-
-@contextmanager
-def reported() -> Iterator[None]:
-    """Turn the errors that a user can meet into a message and exit code 1."""
-    try:
-        yield
-    except CommandError as error:
-        fail(str(error))
-    except psycopg.Error as error:
-        fail(describe(error))
-    except DBAPIError as error:
-        if not isinstance(error.orig, psycopg.Error):
-            raise
-        fail(describe(error.orig))
 
 
 def describe(error: psycopg.Error) -> str:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from pyidem import migrate
-from pyidem.cli.common import Dsn, ask, reported
+from pyidem.cli.common import Dsn, ask
+from pyidem.cli.migrating import migrating
 
 
 def downgrade(
@@ -19,7 +19,7 @@ def downgrade(
     base removes everything but the version table and forgets all keys: a retry of anything done before would then run
     again. Objects of others that depend on pyidem are never dropped; the downgrade stops and names them.
     """
-    with reported():
+    with migrating() as migrate:
         if not yes and migrate.forgets_keys(dsn, revision):
             _confirm(migrate.count_keys(dsn))
         undone = migrate.downgrade(dsn, revision)

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from pyidem import migrate
-from pyidem.cli.common import reported
+from pyidem.cli.migrating import migrating
 
 
 def sql(
@@ -18,5 +17,5 @@ def sql(
     It is one transaction without psql commands, for any tool or language. With psql: psql -X -q -o /dev/null -v
     ON_ERROR_STOP=1 -f FILE.
     """
-    with reported():
+    with migrating() as migrate:
         typer.echo(migrate.sql(from_, to), nl=False)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from pyidem import migrate
-from pyidem.cli.common import Dsn, reported
+from pyidem.cli.common import Dsn
+from pyidem.cli.migrating import migrating
 
 
 def upgrade(
@@ -20,7 +20,7 @@ def upgrade(
 
     The role needs CREATE on the database and becomes the owner; later upgrades must be run by the same role.
     """
-    with reported():
+    with migrating() as migrate:
         if sql:
             typer.echo(migrate.sql(to=revision), nl=False)
             return

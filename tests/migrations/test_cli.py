@@ -139,7 +139,7 @@ def test_an_unknown_revision_is_one_line(db: Database) -> None:
     assert (done.returncode, done.stderr) == (1, "pyidem: Can't locate revision identified by 'idem_9999'\n")
 
 
-@pytest.mark.parametrize("package", ["typer", "rich", "alembic", "sqlalchemy"])
+@pytest.mark.parametrize("package", ["typer", "rich", "alembic", "sqlalchemy", "psycopg_pool"])
 def test_a_missing_package_comes_with_the_extra_that_brings_it(package: str) -> None:
     hide = f"import sys; sys.modules['{package}'] = None; from pyidem.cli import main; main()"
     done = program(sys.executable, "-c", hide, "current")
