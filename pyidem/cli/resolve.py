@@ -18,7 +18,7 @@ from pyidem.cli.keys import Filter, OlderThan, Policy, Scope, State, find
 from pyidem.cli.output import write_json, write_table
 
 _COLUMNS = ["scope", "key", "state", "policy", "attempt", "age", "claims", "reason"]
-_SHOWN = 20
+_SHOWN = 5
 _WHY = {"moved_on": "it is at another attempt by now", "not_tried": "the connection was lost before"}
 
 

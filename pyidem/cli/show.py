@@ -58,6 +58,8 @@ def show(
         return
     print_ = stdout().print
     facts = {**row, "downstream_key": downstream_key}
+    if row.get("completed_at") is None:
+        facts["expires_at"] = None  # what is unfinished does not expire
     for name in _FACTS:
         if facts.get(name) is not None:
             print_(f"{name.replace('_', ' '):<15} {cell(facts[name])}")

@@ -1,6 +1,8 @@
 """What the commands share: how they connect, what they say where they cannot, and how they print."""
 
 import json
+import os
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -13,6 +15,7 @@ from pyidem import _calls
 from pyidem.cli import output
 from pyidem.cli.common import Exit, ask, parse_duration
 from pyidem.cli.connection import call, connected, read
+from tests.cli.support import PYIDEM
 from tests.support.database import OWNER, Database
 
 Said = Callable[[], str]
@@ -120,3 +123,17 @@ def test_where_nobody_can_be_asked_a_yes_is_wanted(said: Said) -> None:
         ask("This does something.", yes=False)
     assert ended.value.exit_code == Exit.FAILED
     assert said() == "pyidem: This does something. Give --yes to go on.\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("pyidem li", {"list"}),
+        ("pyidem resolve --act", {"--action"}),
+        ("pyidem resolve --action re", {"release", "retry"}),
+    ],
+)
+def test_the_shell_can_complete(typed: str, offered: set[str]) -> None:
+    words = {"_PYIDEM_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = subprocess.run([PYIDEM], check=False, capture_output=True, text=True, env=os.environ | words)
+    assert set(done.stdout.split()) == offered

@@ -15,10 +15,10 @@ import pytest
 from sqlalchemy.engine import URL
 
 import pyidem
-from pyidem import AsyncIdem, Handled
+from pyidem import AsyncIdem, Handled, Swept
 from tests.docs.blocks import CLIENT, rows, sections
 from tests.docs.examples import count, defined_by, files_in
-from tests.support.database import ROOT, Database
+from tests.support.database import OWNER, ROOT, Database
 
 
 @pytest.fixture
@@ -86,6 +86,39 @@ def test_steps_are_each_done_once(client: dict[str, Any], shop: Database) -> Non
 
     assert client["refund_in_steps"]("client:1", key, "ch_1") == first
     assert client["provider"].calls == count(shop, "refunds") == count(shop, "orders") == 1
+
+
+def leave_stuck(client: dict[str, Any], shop: Database) -> str:
+    """Leave a key whose refund was made, but whose answer was lost; let the application settle it."""
+    with psycopg.connect(shop.dsn_of(OWNER), autocommit=True) as owner:
+        owner.execute("select idem.grant_resolver('app')")
+    key = str(uuid4())
+    client["provider"].fails_after_the_work = True
+    with pytest.raises(TimeoutError):
+        client["refund_or_leave_it"]("client:1", key, "ch_1")
+    client["provider"].fails_after_the_work = False
+    return key
+
+
+def test_a_sweeper_settles_what_the_first_attempt_left(client: dict[str, Any], shop: Database) -> None:
+    key = leave_stuck(client, shop)
+
+    assert client["sweeper"].run_once() == Swept(completed=1)
+
+    assert client["refund_or_leave_it"]("client:1", key, "ch_1").status == 201
+    assert len(client["provider"].made) == count(shop, "refunds") == 1
+
+
+def test_a_webhook_settles_its_key_once(client: dict[str, Any], shop: Database) -> None:
+    key = leave_stuck(client, shop)
+
+    assert [client["on_webhook"]("client:1", key, "re_7") for _ in range(2)] == [200, 200]
+
+    assert client["refund_or_leave_it"]("client:1", key, "ch_1").body == b'{"id":"re_7"}'
+    with client["idem"].leased("client:1", "at work") as op:
+        assert client["on_webhook"]("client:1", "at work", "re_8") == 503
+        op.complete(204)
+    assert count(shop, "refunds") == 1
 
 
 def test_a_consumer_handles_a_message_once(client: dict[str, Any], shop: Database) -> None:
