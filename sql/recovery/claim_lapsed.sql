@@ -59,21 +59,35 @@ begin
         order by idem_private.lapsed_at(found.row_), named.scope, named.key
     loop
         exit when left_over = 0;
-        select r.* into held
-        from idem_private.reservation as r
-        where r.scope = look.scope and r.key = look.key and idem_private.is_lapsed(r, idem_private.clock())
-        for update skip locked;
-        continue when not found;
-        settings := idem_private.policy_of(held.policy);
-        at := idem_private.clock();
-        select u.* into noted
-        from idem_private.unfinished as u
-        where u.scope = held.scope and u.key = held.key;
-        continue when not idem_private.may_claim(
-            coalesce(noted.claims, 0), settings.max_claims, noted.claim_after, at
-        );
-        return next idem_private.claim(held, coalesce(claim_lapsed.lease, settings.lease), at);
-        left_over := left_over - 1;
+        begin
+            select r.* into held
+            from idem_private.reservation as r
+            where r.scope = look.scope and r.key = look.key and idem_private.is_lapsed(r, idem_private.clock())
+            for update skip locked;
+            continue when not found;
+            settings := idem_private.policy_of(held.policy);
+            at := idem_private.clock();
+            select u.* into noted
+            from idem_private.unfinished as u
+            where u.scope = held.scope and u.key = held.key;
+            continue when not idem_private.may_claim(
+                coalesce(noted.claims, 0), settings.max_claims, noted.claim_after, at
+            );
+            return next idem_private.claim(held, coalesce(claim_lapsed.lease, settings.lease), at);
+            left_over := left_over - 1;
+        exception when others then
+            -- A bad row would keep resolvers from all others for ever. What is wrong with the moment or with the whole
+            -- server, and not with the row, is raised.
+            if sqlstate ~ '^(40|53|55|57|58)' then
+                raise;
+            end if;
+            raise warning using
+                message = 'a lapsed key cannot be claimed',
+                detail = jsonb_build_object(
+                    'code', 'not_claimed', 'scope', look.scope, 'key', look.key, 'sqlstate', sqlstate
+                )::text,
+                hint = 'Other keys are not affected. Find out what raises this SQLSTATE when its row is written.';
+        end;
     end loop;
 end
 $$;
