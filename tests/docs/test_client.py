@@ -196,6 +196,81 @@ def test_a_call_of_an_api_is_answered_under_one_key(client: dict[str, Any]) -> N
     assert len(set(keys)) == 1
 
 
+def exchange(app: Any, engine: Any, *requests: dict[str, Any]) -> list[httpx.Response]:
+    """Send requests to an ASGI application, one after the other."""
+
+    async def send() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
+            answers = [await client.request("POST", **request) for request in requests]
+        await engine.dispose()
+        return answers
+
+    return asyncio.run(send())
+
+
+def test_a_request_to_fastapi_is_worked_on_once(client: dict[str, Any], shop: Database) -> None:
+    headers = {"idempotency-key": str(uuid4()), "authorization": "Bearer client:1"}
+    order = {"url": "/orders", "headers": headers}
+
+    first, again, other = exchange(
+        client["web"],
+        client["engine"],
+        *({**order, "json": {"amount": amount}} for amount in (1, 1, 2)),
+    )
+
+    assert (first.status_code, again.status_code, other.status_code) == (201, 201, 422)
+    assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
+    assert count(shop, "orders") == 1
+    assert "/orders" in client["web"].openapi()["paths"]
+
+
+def test_a_request_to_flask_is_worked_on_once(client: dict[str, Any], shop: Database) -> None:
+    flask = client["flask_app"].test_client()
+    headers = {"idempotency-key": str(uuid4()), "x-client": "client:1"}
+
+    answers = [flask.post("/orders", json={"amount": 3}, headers=headers) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[1].headers["idempotency-replayed"] == "true"
+    assert count(shop, "orders") == 1
+
+
+def test_a_patient_call_gets_the_answer(client: dict[str, Any], shop: Database) -> None:
+    call = pyidem.HttpCall(str(uuid4()), "POST", "/orders")
+
+    assert [client["pay_patiently"]("client:1", call).status for _ in range(2)] == [201, 201]
+    assert count(shop, "orders") == 1
+
+
+def test_the_application_in_the_middleware_sees_a_request_once(client: dict[str, Any]) -> None:
+    request = {"url": "/pay", "json": {"charge": "ch_1"}}
+    headers = {"idempotency-key": str(uuid4()), "x-client": "client:1"}
+
+    first, again, nobody = exchange(
+        client["asgi_app"],
+        client["engine"],
+        {**request, "headers": headers},
+        {**request, "headers": headers},
+        {**request, "headers": {"idempotency-key": "k"}},
+    )
+
+    assert (first.status_code, again.status_code, nobody.status_code) == (201, 201, 500)
+    assert (first.content, again.headers["idempotency-replayed"]) == (again.content, "true")
+    assert client["provider"].calls == 1
+    assert client["protect"]({"path": "/webhooks/x"}) is None
+
+
+def test_the_hook_counts_what_was_decided(client: dict[str, Any]) -> None:
+    key = str(uuid4())
+    for _ in range(2):
+        with client["counted"].atomic("client:1", key) as op:
+            if op.started:
+                op.complete(201)
+
+    assert client["counts"] == {("reserve", "started"): 1, ("complete", "stored"): 1, ("reserve", "replay"): 1}
+
+
 def test_an_asynchronous_block_runs_once(client: dict[str, Any], shop: Database) -> None:
     async def twice() -> list[Any]:
         key = str(uuid4())

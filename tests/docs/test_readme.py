@@ -1,5 +1,6 @@
 """What the README tells readers to type works as it says."""
 
+import asyncio
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import psycopg
 import pytest
 
@@ -50,6 +52,21 @@ def test_an_order_under_a_used_key_is_answered_with_a_problem_document(readme: d
     refused, problem = readme["post_order"]("client:1", key, b"amount=999")
 
     assert (made, refused, problem["code"]) == (201, 422, "idempotency_key_reused")
+    assert count(shop, "orders") == 1
+
+
+def test_an_order_over_http_is_made_once(readme: dict[str, Any], shop: Database) -> None:
+    headers = {"idempotency-key": str(uuid4()), "x-client": "client:1"}
+
+    async def post() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(readme["app"])
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
+            return [await client.post("/orders", headers=headers, content=b"amount=100") for _ in range(3)]
+
+    answers = asyncio.run(post())
+
+    assert [answer.status_code for answer in answers] == [201, 201, 201]
+    assert answers[2].headers["idempotency-replayed"] == "true"
     assert count(shop, "orders") == 1
 
 

@@ -110,15 +110,14 @@ def test_scopes_do_not_meet(web: Client, name: str, orders: Count) -> None:
     assert orders(name) == 2
 
 
-@pytest.fixture
-def fastapi(serve: Serve) -> Iterator[Client]:
-    """A client of the FastAPI application."""
-    with client_on(serve(*FRAMEWORKS["fastapi"])) as client:
-        yield client
+def test_a_view_in_the_transaction_of_its_request_commits_or_rolls_back_with_it(
+    serve: Serve, name: str, orders: Count
+) -> None:
+    with client_on(serve(*FRAMEWORKS["django"])) as web:
+        undone = web.order("/joined", name, json=body_of(name, status=503))
+        assert (undone.status_code, orders(name)) == (503, 0)
+        answers = [web.order("/joined", name, json=body_of(name)) for _ in range(3)]
 
-
-@pytest.fixture
-def django(serve: Serve) -> Iterator[Client]:
-    """A client of the Django application."""
-    with client_on(serve(*FRAMEWORKS["django"])) as client:
-        yield client
+    assert [answer.status_code for answer in answers] == [201, 201, 201]
+    assert answers[2].headers["idempotency-replayed"] == "true"
+    assert orders(name) == 1

@@ -46,6 +46,7 @@ app = FastAPI(lifespan=lifespan)
 install(app)
 protected = idempotency(AsyncIdem(async_sessionmaker(engine)), scope=client_of)
 required = idempotency(AsyncIdem(async_sessionmaker(engine)), scope=client_of, policy="required")
+stripe = idempotency(AsyncIdem(async_sessionmaker(engine)), scope=client_of, policy="stripe")
 patient = idempotency(AsyncIdem(async_sessionmaker(engine)), scope=client_of, wait=timedelta(seconds=20))
 protected_sync = idempotency(Idem(pool), scope=client_of)
 
@@ -59,6 +60,11 @@ async def create_order(order: Order, request: Annotated[Session, Depends(protect
 
 @app.post("/required", status_code=201)
 async def create_required(order: Order, request: Annotated[Session, Depends(required)]) -> Response:
+    return await work(order, request)
+
+
+@app.post("/stripe/orders", status_code=201)
+async def create_order_like_stripe(order: Order, request: Annotated[Session, Depends(stripe)]) -> Response:
     return await work(order, request)
 
 
