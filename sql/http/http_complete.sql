@@ -11,7 +11,8 @@ create or replace function idem.http_complete(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-    held record;
+    held_leased boolean;
+    held_policy text;
     settings idem_private.policy;
 begin
     perform idem_private.check_scope(http_complete.scope);
@@ -19,24 +20,24 @@ begin
     if http_complete.key is null and http_complete.token is null then
         return 'unprotected';
     end if;
-    select r.leased, r.policy into held
+    select r.leased, r.policy into held_leased, held_policy
     from idem_private.reservation as r
     where r.scope = http_complete.scope collate "C" and r.key = http_complete.key collate "C"
         and r.token = http_complete.token;
     if not found then
         perform idem_private.refuse_owner_call(http_complete.scope, http_complete.key, http_complete.token, false);
     end if;
-    settings := idem_private.policy_of(held.policy);
+    settings := idem_private.policy_of(held_policy);
 
     if settings.profile <> 'stripe' then
         if http_complete.status = any(settings.release_statuses) then
-            if not held.leased then
+            if not held_leased then
                 return 'rollback';
             end if;
             perform idem.release(http_complete.scope, http_complete.key, http_complete.token);
             return 'released';
         elsif http_complete.status = 408 or http_complete.status >= 500 then
-            if not held.leased then
+            if not held_leased then
                 return 'rollback';
             end if;
             perform idem.defer(

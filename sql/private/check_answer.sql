@@ -11,9 +11,9 @@ begin
     if not idem_private.headers_are_pairs(check_answer.headers) then
         perform idem_private.refuse_headers();
     end if;
-    if exists (
-        select from jsonb_array_elements(check_answer.headers) as h (pair)
-        where (h.pair ->> 0) collate "C" !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' or (h.pair ->> 1) collate "C" ~ '[\r\n]'
+    if jsonb_path_exists(
+        check_answer.headers,
+        'strict $[*] ? (!(@[0] like_regex "^[-!#$%&''*+.^_`|~0-9A-Za-z]+$") || @[1] like_regex "[\r\n]")'
     ) then
         raise exception using
             errcode = '22023',

@@ -1,17 +1,19 @@
 -- jsonb's text is the same for equal documents but for the zeros that end a fraction. The check first: it is cheap.
 create or replace function idem_private.json_value(doc jsonb) returns text
-language sql immutable as $$
-    select
-        case
-            when doc::text collate "C" ~ '[0-9]\.[0-9]*0([],}]|$)'
-                then regexp_replace(
-                    doc::text collate "C",
-                    '("(?:[^"\\]|\\.)*")|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])',
-                    '\1\2',
-                    'g'
-                )
-            else doc::text
-        end
+language plpgsql immutable as $$
+declare
+    value text := doc::text;
+begin
+    if value collate "C" ~ '[0-9]\.[0-9]*0([],}]|$)' then
+        return regexp_replace(
+            value collate "C",
+            '("(?:[^"\\]|\\.)*")|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])',
+            '\1\2',
+            'g'
+        );
+    end if;
+    return value;
+end
 $$;
 
 comment on function idem_private.json_value(jsonb) is 'The same text for every spelling of a document.';

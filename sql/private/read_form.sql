@@ -5,13 +5,15 @@ language plpgsql immutable as $$
 declare
     max_bytes constant int := 1048576;
     max_fields constant int := 10000;
+    max_escapes constant int := 100000;
     content text;
 begin
     if octet_length(read_form.body) > max_bytes then
         return;
     end if;
     content := replace(encode(read_form.body, 'escape'), '+', ' ');
-    if octet_length(content) - octet_length(replace(content, '&', '')) >= max_fields then
+    if octet_length(content) - octet_length(replace(content, '&', '')) >= max_fields
+        or octet_length(content) - octet_length(replace(content, '%', '')) > max_escapes then
         return;
     end if;
     select

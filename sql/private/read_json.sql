@@ -5,6 +5,7 @@ declare
     max_bytes constant int := 1048576;
     max_depth constant int := 100;
     max_bytes_of_odd constant int := 262144;
+    max_parsed_of_odd constant int := 8388608;
     max_containers_of_odd constant int := 10000;
     content text;
     doc jsonb;
@@ -22,18 +23,23 @@ begin
             return null;
     end;
 
-    containers := octet_length(content) - octet_length(translate(content, '[{', ''));
-    if containers > max_depth
+    if octet_length(replace(replace(content, '[', ''), '{', '')) < octet_length(content) - max_depth
         and jsonb_path_exists(doc, 'strict $.**{100} ? (@.type() == "object" || @.type() == "array")') then
         return null;
     end if;
 
-    -- Numbers with exponents or many digits; escaped colons, of which the count below must know. Every colon of jsonb's
-    -- text is in the body too; a member that jsonb has dropped is one that is not.
-    if content collate "C" ~ '(^|[[:space:]:,[])-?([0-9.]+[eE]|[0-9.]{60})|\\u003[aA]'
-        or octet_length(content) - octet_length(replace(content, ':', ''))
-        > octet_length(doc::text) - octet_length(replace(doc::text, ':', '')) then
-        if octet_length(content) > max_bytes_of_odd or containers > max_containers_of_odd then
+    -- Numbers with exponents, which jsonb would write out in full, or with many digits; and colons written as an
+    -- escape, of which the count must know: every colon of jsonb's text is in the body too, and one that is not in its
+    -- text is that of a repeated member, which jsonb has dropped.
+    if (case
+        when content collate "C" ~ '(^|[[:space:]:,[])-?([0-9.]+[eE]|[0-9.]{60})|\\u003[aA]' then true
+        else octet_length(content) - octet_length(replace(content, ':', ''))
+            <> octet_length(doc::text) - octet_length(replace(doc::text, ':', ''))
+    end) then
+        -- Each level is parsed anew.
+        containers := octet_length(content) - octet_length(translate(content, '[{', ''));
+        if octet_length(content) > max_bytes_of_odd or containers > max_containers_of_odd
+            or octet_length(content) * least(containers, max_depth) > max_parsed_of_odd then
             return null;
         end if;
         return idem_private.plain_json(content::json, read_json.mark);
@@ -43,6 +49,6 @@ end
 $$;
 
 comment on function idem_private.read_json(bytea, text) is
-'The body as a document that is equal to another by value only, or null where it must be taken by its bytes.';
+'The body as a document that tells all that counts, or null where it must be taken by its bytes.';
 
 revoke all on function idem_private.read_json(bytea, text) from public;

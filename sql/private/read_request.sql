@@ -61,7 +61,7 @@ begin
         from idem_private.part_fields(names, contents, read_request.ignore, read_request.include, secret) as p;
     end if;
 
-    content := idem_private.keyed_hash(secret, '\x04' || convert_to(kind, 'UTF8') || ' ' || content);
+    content := idem_private.keyed_hash(secret, '\x04' || convert_to(kind, 'UTF8') || sha256(content));
     if kind = 'bytes' then
         fields := jsonb_build_object('', idem_private.short_hash(secret, content));
     elsif fields is null or pg_column_size(fields) > max_fields then

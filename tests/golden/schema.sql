@@ -795,7 +795,7 @@ language plpgsql immutable;
 create function idem_private.json_value(
     doc jsonb
 ) returns text
-language sql immutable;
+language plpgsql immutable;
 
 create function idem_private.judge(
     row_ idem_private.reservation,
@@ -904,7 +904,7 @@ language plpgsql stable;
 create function idem_private.part_head(
     head text
 ) returns text
-language sql immutable;
+language plpgsql immutable;
 
 create function idem_private.part_pointers(
     names bytea[]
@@ -1141,7 +1141,7 @@ create function idem_private.stored_headers(
     headers jsonb,
     settings idem_private.policy
 ) returns jsonb
-language sql immutable;
+language plpgsql immutable;
 
 create function idem_private.take_over(
     held idem_private.reservation,

@@ -925,12 +925,14 @@ comment on function idem_private.retry_after(interval, interval) is
 revoke all on function idem_private.retry_after(interval, interval) from public;
 
 -- sql/private/mismatched_fields.sql
+-- Where one side says no more than that there was a body, the names of its parts on the other side would not all differ.
 create or replace function idem_private.mismatched_fields(stored jsonb, given jsonb) returns text[]
 language sql immutable as $$
     select coalesce(array_agg(coalesce(s.key, g.key) order by coalesce(s.key, g.key) collate "C"), '{}')
     from jsonb_each(stored) as s
     full join jsonb_each(given) as g on s.key = g.key
     where stored is not null and given is not null and s.value is distinct from g.value
+        and not (stored ? 'body' <> given ? 'body' and coalesce(s.key, g.key) ~ '^(/|$)')
 $$;
 
 comment on function idem_private.mismatched_fields(jsonb, jsonb) is
@@ -2149,6 +2151,7 @@ declare
     max_bytes constant int := 1048576;
     max_depth constant int := 100;
     max_bytes_of_odd constant int := 262144;
+    max_parsed_of_odd constant int := 8388608;
     max_containers_of_odd constant int := 10000;
     content text;
     doc jsonb;
@@ -2166,18 +2169,23 @@ begin
             return null;
     end;
 
-    containers := octet_length(content) - octet_length(translate(content, '[{', ''));
-    if containers > max_depth
+    if octet_length(replace(replace(content, '[', ''), '{', '')) < octet_length(content) - max_depth
         and jsonb_path_exists(doc, 'strict $.**{100} ? (@.type() == "object" || @.type() == "array")') then
         return null;
     end if;
 
-    -- Numbers with exponents or many digits; escaped colons, of which the count below must know. Every colon of jsonb's
-    -- text is in the body too; a member that jsonb has dropped is one that is not.
-    if content collate "C" ~ '(^|[[:space:]:,[])-?([0-9.]+[eE]|[0-9.]{60})|\\u003[aA]'
-        or octet_length(content) - octet_length(replace(content, ':', ''))
-        > octet_length(doc::text) - octet_length(replace(doc::text, ':', '')) then
-        if octet_length(content) > max_bytes_of_odd or containers > max_containers_of_odd then
+    -- Numbers with exponents, which jsonb would write out in full, or with many digits; and colons written as an
+    -- escape, of which the count must know: every colon of jsonb's text is in the body too, and one that is not in its
+    -- text is that of a repeated member, which jsonb has dropped.
+    if (case
+        when content collate "C" ~ '(^|[[:space:]:,[])-?([0-9.]+[eE]|[0-9.]{60})|\\u003[aA]' then true
+        else octet_length(content) - octet_length(replace(content, ':', ''))
+            <> octet_length(doc::text) - octet_length(replace(doc::text, ':', ''))
+    end) then
+        -- Each level is parsed anew.
+        containers := octet_length(content) - octet_length(translate(content, '[{', ''));
+        if octet_length(content) > max_bytes_of_odd or containers > max_containers_of_odd
+            or octet_length(content) * least(containers, max_depth) > max_parsed_of_odd then
             return null;
         end if;
         return idem_private.plain_json(content::json, read_json.mark);
@@ -2187,25 +2195,27 @@ end
 $$;
 
 comment on function idem_private.read_json(bytea, text) is
-'The body as a document that is equal to another by value only, or null where it must be taken by its bytes.';
+'The body as a document that tells all that counts, or null where it must be taken by its bytes.';
 
 revoke all on function idem_private.read_json(bytea, text) from public;
 
 -- sql/private/json_value.sql
 -- jsonb's text is the same for equal documents but for the zeros that end a fraction. The check first: it is cheap.
 create or replace function idem_private.json_value(doc jsonb) returns text
-language sql immutable as $$
-    select
-        case
-            when doc::text collate "C" ~ '[0-9]\.[0-9]*0([],}]|$)'
-                then regexp_replace(
-                    doc::text collate "C",
-                    '("(?:[^"\\]|\\.)*")|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])',
-                    '\1\2',
-                    'g'
-                )
-            else doc::text
-        end
+language plpgsql immutable as $$
+declare
+    value text := doc::text;
+begin
+    if value collate "C" ~ '[0-9]\.[0-9]*0([],}]|$)' then
+        return regexp_replace(
+            value collate "C",
+            '("(?:[^"\\]|\\.)*")|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])',
+            '\1\2',
+            'g'
+        );
+    end if;
+    return value;
+end
 $$;
 
 comment on function idem_private.json_value(jsonb) is 'The same text for every spelling of a document.';
@@ -2213,8 +2223,8 @@ comment on function idem_private.json_value(jsonb) is 'The same text for every s
 revoke all on function idem_private.json_value(jsonb) from public;
 
 -- sql/private/json_fields.sql
--- A text with n commas between its members and elements has n + 1 leaves, so it is known beforehand whether the walk
--- is worth it. A leaf is hashed together with its pointer, so that equal values do not look equal.
+-- A text with n commas outside strings has n + 1 leaves, so it is known beforehand whether the walk is worth it. A leaf
+-- is hashed together with its pointer, so that equal values do not look equal.
 create or replace function idem_private.json_fields(roots jsonb, value text, mark text, secret bytea) returns jsonb
 language plpgsql immutable as $$
 declare
@@ -2223,28 +2233,26 @@ declare
     fields jsonb;
     readable boolean;
 begin
-    if octet_length(json_fields.value) - octet_length(replace(json_fields.value, ',', '')) >= max_leaves then
+    if octet_length(replace(json_fields.value, ',', '')) <= octet_length(json_fields.value) - max_leaves then
         json_fields.value := regexp_replace(json_fields.value collate "C", '"(?:[^"\\]|\\.)*"', '', 'g');
-        if octet_length(json_fields.value) - octet_length(replace(json_fields.value, ',', '')) >= max_leaves then
+        if octet_length(replace(json_fields.value, ',', '')) <= octet_length(json_fields.value) - max_leaves then
             return null;
         end if;
     end if;
 
-    with recursive node (pointer, parent, value, kind) as (
-        select r.key, 'root', r.value, jsonb_typeof(r.value)
+    with recursive node (pointer, value) as (
+        select r.key, r.value
         from jsonb_each(json_fields.roots) as r
         union all
-        select n.pointer || '/' || c.name, n.kind, c.value, jsonb_typeof(c.value)
+        select
+            n.pointer || '/' || coalesce(replace(replace(c.key, '~', '~0'), '/', '~1'), (c.position - 1)::text),
+            coalesce(c.member, c.element)
         from node as n
-        cross join lateral (
-            select replace(replace(m.key, '~', '~0'), '/', '~1'), m.value
-            from jsonb_each(case when n.kind = 'object' then n.value end) as m
-            union all
-            select (e.position - 1)::text, e.value
-            from jsonb_array_elements(case when n.kind = 'array' then n.value end)
-                with ordinality as e (value, position)
-        ) as c (name, value)
-        where n.kind in ('object', 'array') and length(n.pointer) <= max_pointer
+        cross join lateral rows from (
+            jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value end),
+            jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value end)
+        ) with ordinality as c (key, member, element, position)
+        where jsonb_typeof(n.value) in ('object', 'array') and length(n.pointer) <= max_pointer
     )
     select
         jsonb_object_agg(
@@ -2252,8 +2260,10 @@ begin
             idem_private.short_hash(
                 json_fields.secret,
                 convert_to(
-                    n.pointer || ' ' || n.parent || ' '
-                    || case when n.kind = 'number' then trim_scale(n.value::numeric)::text else n.value::text end,
+                    n.pointer || ' ' || case
+                        when jsonb_typeof(n.value) = 'number' then trim_scale(n.value::numeric)::text
+                        else n.value::text
+                    end,
                     'UTF8'
                 )
             )
@@ -2261,7 +2271,8 @@ begin
         bool_and(length(n.pointer) <= max_pointer and strpos(n.pointer, json_fields.mark) = 0)
     into fields, readable
     from node as n
-    where n.kind not in ('object', 'array') or n.value in ('{}', '[]') or length(n.pointer) > max_pointer;
+    where jsonb_typeof(n.value) not in ('object', 'array') or n.value in ('{}', '[]')
+        or length(n.pointer) > max_pointer;
     return case when readable then fields when fields is null then '{}' end;
 end
 $$;
@@ -2307,13 +2318,15 @@ language plpgsql immutable as $$
 declare
     max_bytes constant int := 1048576;
     max_fields constant int := 10000;
+    max_escapes constant int := 100000;
     content text;
 begin
     if octet_length(read_form.body) > max_bytes then
         return;
     end if;
     content := replace(encode(read_form.body, 'escape'), '+', ' ');
-    if octet_length(content) - octet_length(replace(content, '&', '')) >= max_fields then
+    if octet_length(content) - octet_length(replace(content, '&', '')) >= max_fields
+        or octet_length(content) - octet_length(replace(content, '%', '')) > max_escapes then
         return;
     end if;
     select
@@ -2338,15 +2351,19 @@ revoke all on function idem_private.read_form(bytea) from public;
 
 -- sql/private/part_head.sql
 create or replace function idem_private.part_head(head text) returns text
-language sql immutable as $$
-    select coalesce(string_agg(h.line, E'\r\n' order by h.line collate "C"), '')
-    from (
-        select
-            lower(split_part(l.line, ':', 1) collate "C") || ':'
-            || btrim(substr(l.line, length(split_part(l.line, ':', 1)) + 2), E' \t') as line
-        from unnest(string_to_array(head, E'\r\n')) as l (line)
-        where l.line <> ''
-    ) as h
+language plpgsql immutable as $$
+begin
+    return (
+        select string_agg(h.line, E'\r\n' order by h.line collate "C")
+        from (
+            select
+                lower(split_part(l.line, ':', 1) collate "C") || ':'
+                || btrim(substr(l.line, length(split_part(l.line, ':', 1)) + 2), E' \t') as line
+            from unnest(string_to_array(part_head.head, E'\r\n')) as l (line)
+            where l.line <> ''
+        ) as h
+    );
+end
 $$;
 
 comment on function idem_private.part_head(text) is
@@ -2356,17 +2373,24 @@ revoke all on function idem_private.part_head(text) from public;
 
 -- sql/private/read_multipart.sql
 -- The boundary is another one in every attempt, so it does not count; nor does what stands before the first part and
--- after the last. The escaped text has line ends and boundaries where the bytes have them.
+-- after the last. To find the next boundary what is left is copied, which bounds the number of parts of a large body.
 create or replace function idem_private.read_multipart(
     body bytea, content_type text, out names bytea[], out contents bytea[]
 )
 language plpgsql immutable as $$
 declare
-    max_bytes constant int := 8388608;
-    max_parts constant int := 10000;
+    max_bytes constant int := 16777216;
+    max_copied constant bigint := 4294967296;
+    max_head constant int := 16384;
     boundary text[];
-    pieces text[];
-    closing bigint;
+    delimiter bytea;
+    rest bytea;
+    piece bytea;
+    head text;
+    blank_line int;
+    named text[];
+    found_names bytea[] := array[]::bytea[];
+    found_contents bytea[] := array[]::bytea[];
 begin
     boundary := regexp_match(
         read_multipart.content_type collate "C",
@@ -2376,57 +2400,52 @@ begin
     if boundary is null or octet_length(read_multipart.body) > max_bytes then
         return;
     end if;
-    pieces := string_to_array(
-        E'\r\n' || encode(read_multipart.body, 'escape'), E'\r\n--' || coalesce(boundary[1], boundary[2])
-    );
-    select min(p.position) into closing
-    from unnest(pieces) with ordinality as p (piece, position)
-    where p.position > 1 and p.piece like '--%';
-    if closing is null or closing > max_parts then
-        return;
-    end if;
+    delimiter := convert_to(E'\r\n--' || coalesce(boundary[1], boundary[2]), 'UTF8');
+    rest := convert_to(E'\r\n', 'UTF8') || read_multipart.body;
 
-    select
-        coalesce(array_agg(decode(coalesce(p.named[1], p.named[2], ''), 'escape') order by p.position), '{}'),
-        coalesce(
-            array_agg(
-                decode(idem_private.part_head(p.head) || E'\r\n\r\n' || substr(p.piece, p.blank_line + 4), 'escape')
-                order by p.position
-            ),
-            '{}'
-        )
-    into read_multipart.names, read_multipart.contents
-    from (
-        select
-            s.position,
-            s.piece,
-            s.blank_line,
-            left(s.piece, s.blank_line - 1) as head,
-            regexp_match(
-                left(s.piece, s.blank_line - 1) collate "C",
+    loop
+        -- up to the next delimiter; before the first one there is no part
+        if position(delimiter in rest) = 0 then
+            return;
+        end if;
+        if piece is null then
+            piece := '';
+        else
+            piece := substr(rest, 1, position(delimiter in rest) - 1);
+            blank_line := position('\x0d0a0d0a'::bytea in piece);
+            if blank_line = 0 or blank_line > max_head then
+                return;
+            end if;
+            head := ltrim(encode(substr(piece, 1, blank_line - 1), 'escape'), E' \t');
+            if head <> '' and left(head, 2) <> E'\r\n' then
+                return;
+            end if;
+            named := regexp_match(
+                head collate "C",
                 '\r\ncontent-disposition[ \t]*:[^\r\n]*;[ \t]*name='
                 '(?:"((?:[^"\\]|\\\\.|\\[0-7]{3})*)"|([^ \t;"\r\n]+))',
                 'i'
-            ) as named
-        from (
-            select
-                u.position,
-                ltrim(u.piece, E' \t') as piece,
-                strpos(ltrim(u.piece, E' \t'), E'\r\n\r\n') as blank_line
-            from unnest(pieces) with ordinality as u (piece, position)
-            where u.position > 1 and u.position < closing
-        ) as s
-        where s.blank_line > 0 and s.piece like E'\r\n%'
-    ) as p;
-    if cardinality(read_multipart.names) < closing - 2 then
-        read_multipart.names := null;
-        read_multipart.contents := null;
-    end if;
+            );
+            found_names := found_names || decode(coalesce(named[1], named[2], ''), 'escape');
+            found_contents := found_contents || sha256(
+                decode(coalesce(idem_private.part_head(head), ''), 'escape') || sha256(substr(piece, blank_line + 4))
+            );
+            if cardinality(found_names) * octet_length(read_multipart.body)::bigint > max_copied then
+                return;
+            end if;
+        end if;
+        rest := substr(rest, position(delimiter in rest) + octet_length(delimiter));
+        if substr(rest, 1, 2) = '--' then
+            read_multipart.names := found_names;
+            read_multipart.contents := found_contents;
+            return;
+        end if;
+    end loop;
 end
 $$;
 
 comment on function idem_private.read_multipart(bytea, text) is
-'Names of the parts of a multipart body in order and what they are, or null where it must be taken by its bytes.';
+'Names of the parts of a multipart body in order and digests of them, or null where it must be taken by its bytes.';
 
 revoke all on function idem_private.read_multipart(bytea, text) from public;
 
@@ -2575,7 +2594,7 @@ begin
         from idem_private.part_fields(names, contents, read_request.ignore, read_request.include, secret) as p;
     end if;
 
-    content := idem_private.keyed_hash(secret, '\x04' || convert_to(kind, 'UTF8') || ' ' || content);
+    content := idem_private.keyed_hash(secret, '\x04' || convert_to(kind, 'UTF8') || sha256(content));
     if kind = 'bytes' then
         fields := jsonb_build_object('', idem_private.short_hash(secret, content));
     elsif fields is null or pg_column_size(fields) > max_fields then
@@ -2783,19 +2802,28 @@ revoke all on function idem_private.replay_header(idem_private.policy) from publ
 -- What belongs to one connection or one answer is not stored, whether the policy names it or a Connection header does;
 -- nor are the marks of a replay, which are ours to set.
 create or replace function idem_private.stored_headers(headers jsonb, settings idem_private.policy) returns jsonb
-language sql immutable as $$
-    select coalesce(jsonb_agg(h.pair order by h.position), '[]')
-    from jsonb_array_elements(headers) with ordinality as h (pair, position)
-    where lower((h.pair ->> 0) collate "C") <> all(
-        settings.drop_headers
-        || array['idempotency-body-omitted', lower(idem_private.replay_header(settings) collate "C")]
-        || array(
-            select lower(btrim(nominated.name, E' \t') collate "C")
-            from jsonb_array_elements(headers) as c (pair)
-            cross join lateral unnest(string_to_array(c.pair ->> 1, ',')) as nominated (name)
-            where lower((c.pair ->> 0) collate "C") = 'connection'
-        )
-    )
+language plpgsql immutable as $$
+declare
+    dropped text[] := settings.drop_headers
+        || array['idempotency-body-omitted', lower(idem_private.replay_header(settings) collate "C")];
+begin
+    if stored_headers.headers is null then
+        return null;
+    end if;
+    if jsonb_path_exists(stored_headers.headers, '$[*][0] ? (@ like_regex "^connection$" flag "i")') then
+        dropped := dropped || array(
+            select lower(btrim(n.name, E' \t') collate "C")
+            from jsonb_array_elements(stored_headers.headers) as h (pair)
+            cross join lateral unnest(string_to_array(h.pair ->> 1, ',')) as n (name)
+            where lower((h.pair ->> 0) collate "C") = 'connection'
+        );
+    end if;
+    return (
+        select coalesce(jsonb_agg(h.pair order by h.position), '[]')
+        from jsonb_array_elements(stored_headers.headers) with ordinality as h (pair, position)
+        where lower((h.pair ->> 0) collate "C") <> all(dropped)
+    );
+end
 $$;
 
 comment on function idem_private.stored_headers(jsonb, idem_private.policy) is
@@ -2817,9 +2845,9 @@ begin
     if not idem_private.headers_are_pairs(check_answer.headers) then
         perform idem_private.refuse_headers();
     end if;
-    if exists (
-        select from jsonb_array_elements(check_answer.headers) as h (pair)
-        where (h.pair ->> 0) collate "C" !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' or (h.pair ->> 1) collate "C" ~ '[\r\n]'
+    if jsonb_path_exists(
+        check_answer.headers,
+        'strict $[*] ? (!(@[0] like_regex "^[-!#$%&''*+.^_`|~0-9A-Za-z]+$") || @[1] like_regex "[\r\n]")'
     ) then
         raise exception using
             errcode = '22023',
@@ -4745,7 +4773,8 @@ create or replace function idem.http_complete(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-    held record;
+    held_leased boolean;
+    held_policy text;
     settings idem_private.policy;
 begin
     perform idem_private.check_scope(http_complete.scope);
@@ -4753,24 +4782,24 @@ begin
     if http_complete.key is null and http_complete.token is null then
         return 'unprotected';
     end if;
-    select r.leased, r.policy into held
+    select r.leased, r.policy into held_leased, held_policy
     from idem_private.reservation as r
     where r.scope = http_complete.scope collate "C" and r.key = http_complete.key collate "C"
         and r.token = http_complete.token;
     if not found then
         perform idem_private.refuse_owner_call(http_complete.scope, http_complete.key, http_complete.token, false);
     end if;
-    settings := idem_private.policy_of(held.policy);
+    settings := idem_private.policy_of(held_policy);
 
     if settings.profile <> 'stripe' then
         if http_complete.status = any(settings.release_statuses) then
-            if not held.leased then
+            if not held_leased then
                 return 'rollback';
             end if;
             perform idem.release(http_complete.scope, http_complete.key, http_complete.token);
             return 'released';
         elsif http_complete.status = 408 or http_complete.status >= 500 then
-            if not held.leased then
+            if not held_leased then
                 return 'rollback';
             end if;
             perform idem.defer(
