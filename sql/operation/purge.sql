@@ -22,6 +22,7 @@ declare
     most constant int := idem_private.check_max_rows(purge.max_rows);
     longest_wait constant interval := interval '30 days';
     at constant timestamptz := idem_private.clock();
+    prefixes constant text[] := idem_private.bound_prefixes();
     from_ constant timestamptz := coalesce(
         nullif(current_setting('idem_private.purge_from', true), '')::timestamptz, timestamptz '-infinity'
     );
@@ -44,6 +45,7 @@ begin
             coalesce(r.purge_at, r.expires_at) as due_at
         from idem_private.reservation as r
         where coalesce(r.purge_at, r.expires_at) >= from_ and coalesce(r.purge_at, r.expires_at) <= at
+            and (prefixes is null or idem_private.is_within(r.scope, prefixes))
         order by coalesce(r.purge_at, r.expires_at)
         limit most
         for update skip locked
@@ -122,7 +124,8 @@ begin
         case when caught_up then '' else to_jsonb(coalesce(batch.reached, at)) #>> '{}' end,
         true
     );
-    if idem_private.note_purge(at, from_ > '-infinity', removed, caught_up) then
+    -- A role that is bound to scopes purges for itself.
+    if prefixes is null and idem_private.note_purge(at, from_ > '-infinity', removed, caught_up) then
         perform idem_private.trim_job_runs();
     end if;
     return removed;
