@@ -8,6 +8,7 @@ from pyidem import __version__
 from pyidem.cli.current import current
 from pyidem.cli.downgrade import downgrade
 from pyidem.cli.list_keys import list_keys
+from pyidem.cli.policy import policy
 from pyidem.cli.resolve import resolve
 from pyidem.cli.show import show
 from pyidem.cli.sql import sql
@@ -47,3 +48,4 @@ app.command("list")(list_keys)
 app.command()(show)
 app.command()(resolve)
 app.command()(sweep)
+app.add_typer(policy, name="policy")

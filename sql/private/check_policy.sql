@@ -2,6 +2,9 @@
 create or replace function idem_private.check_policy() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
+    token constant text := '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$';
+    uri constant text := '^[A-Za-z][A-Za-z0-9+.-]*:([!$&-;=?-Z_a-z~#\[\]]|%[0-9A-Fa-f]{2})+$';
+    max_pattern constant int := 1000;
     problem text;
     unfit text;
 begin
@@ -19,17 +22,23 @@ begin
         when not coalesce(
             1 <= new.key_min_length and new.key_min_length <= new.key_max_length and new.key_max_length <= 1024, true
         ) then 'key_min_length, key_max_length: 1 <= min <= max <= 1024'
-        when array_position(new.methods, null) is not null or '' = any(new.methods) then 'methods: names of HTTP methods'
+        when exists (select from unnest(new.methods) as m where (m collate "C" ~ token) is not true)
+            then 'methods: names of HTTP methods'
         when array_position(new.release_statuses, null) is not null
             or exists (select from unnest(new.release_statuses) as s where s not between 100 and 599)
             then 'release_statuses: HTTP statuses from 100 to 599'
-        when array_position(new.drop_headers, null) is not null or '' = any(new.drop_headers)
+        when exists (select from unnest(new.drop_headers) as h where (h collate "C" ~ token) is not true)
             then 'drop_headers: names of HTTP headers'
         when exists (
             select from unnest(new.ignore || new.include) as pointer
             where pointer is null or pointer collate "C" !~ '^(/([^~]|~[01])*)?$'
         ) then 'ignore, include: JSON pointers (RFC 6901), such as /order/id'
-        when new.replay_header collate "C" !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' then 'replay_header: the name of an HTTP header'
+        when new.replay_header collate "C" !~ token then 'replay_header: the name of an HTTP header'
+        when new.problem_type_base collate "C" !~ uri or length(new.problem_type_base) > 1000
+            then 'problem_type_base: the beginning of a URI, such as https://api.example/problems/'
+        when length(new.key_pattern) > max_pattern then format('key_pattern: at most %s characters', max_pattern)
+        -- With them the time that a match takes is not bounded.
+        when new.key_pattern collate "C" ~ '(^|[^\\])(\\\\)*\\[1-9]' then 'key_pattern: no back references'
     end;
 
     if problem is null then

@@ -11,6 +11,7 @@ from tests.support.database import ROOT
 README = ROOT / "README.md"
 REFERENCE = ROOT / "sql" / "README.md"
 CLIENT = ROOT / "pyidem" / "README.md"
+MIGRATIONS = ROOT / "migrations" / "README.md"
 
 _markdown = MarkdownIt("commonmark").enable("table")
 

@@ -1,5 +1,5 @@
 begin;
-select plan(38);
+select plan(57);
 
 select
     case
@@ -17,7 +17,13 @@ create temp table bad (setting, value) as values
     ('max_attempts', '0'), ('max_attempts', '-1'), ('max_claims', '-1'), ('max_batch', '0'), ('max_batch', '-1'),
     ('max_body_bytes', '-1'), ('key_min_length', '0'), ('key_min_length', '-1'), ('key_min_length', '256'),
     ('key_max_length', '0'), ('key_max_length', '1025'), ('key_pattern', '('), ('key_pattern', '[a'),
-    ('ignore', '{amount}'), ('ignore', '{/a~2}'), ('include', '{/a,b}'), ('release_statuses', '{99}');
+    ('ignore', '{amount}'), ('ignore', '{/a~2}'), ('include', '{/a,b}'), ('release_statuses', '{99}'),
+    ('release_statuses', '{600}'), ('release_statuses', '{null}'), ('min_retention', '0'), ('methods', '{"PO ST"}'),
+    ('methods', '{""}'), ('methods', '{null}'), ('drop_headers', '{"a:b"}'), ('drop_headers', '{null}'),
+    ('replay_header', ''), ('replay_header', 'a b'), ('problem_type_base', ''),
+    ('problem_type_base', 'problems/'), ('problem_type_base', 'https://a b/'), ('problem_type_base', 'https://a/%zz'),
+    ('problem_type_base', 'https://a/"'), ('key_pattern', '^(.+)-\1$'), ('key_pattern', '\\\2'),
+    ('key_pattern', repeat('a', 1001)), ('ttl', '60 seconds');
 
 select throws_ok(
     format('update idem.policies set %I = %L where name = ''mine''', setting, value),
