@@ -33,7 +33,10 @@ def write_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> No
         table.add_column(column.replace("_", " "), overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell(row[column])) for column in columns))
-    stdout().print(table)
+    console = stdout()
+    with console.capture() as printed:
+        console.print(table)
+    typer.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
 
 
 def cell(value: Any) -> str:
