@@ -153,18 +153,22 @@ def _asgi_header(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> str |
 def _target_of_scope(scope: Mapping[str, Any]) -> str:
     raw = scope.get("raw_path")
     path = raw.decode("latin-1") if raw else quote(scope["path"], safe=_UNQUOTED)
-    query = scope.get("query_string", b"").decode("latin-1")
-    return f"{path}?{query}" if query else path
+    return _target(path, scope.get("query_string", b"").decode("latin-1"))
 
 
 def _target_of_environ(environ: Mapping[str, Any]) -> str:
     """Return the target as the server has kept it; not all do, and then it is put together again."""
     raw = environ.get("RAW_URI") or environ.get("REQUEST_URI")
     if raw:
-        return str(raw)
+        path, _, query = str(raw).partition("?")
+        return _target(path, query)
     decoded = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
     path = quote(decoded.encode("latin-1"), safe=_UNQUOTED)
-    query = environ.get("QUERY_STRING", "")
+    return _target(path, environ.get("QUERY_STRING", ""))
+
+
+def _target(path: str, query: str) -> str:
+    """Put the two together. An empty query is none: ASGI servers cannot tell one from the other."""
     return f"{path}?{query}" if query else path
 
 

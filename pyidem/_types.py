@@ -263,19 +263,23 @@ class Response:
 
     @property
     def wire_headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers as they go over HTTP, with the Content-Length of the body as it is here.
+        """The headers as ASGI wants them: bytes, the names in lower case.
 
-        A status that never has a body has none.
+        Content-Length is that of the body as it is here; a status that never has a body has none.
         """
-        kept = [(name.encode(), _wire(value)) for name, value in self.headers if name.lower() != "content-length"]
-        if not _is_bodiless(self._http_status):
-            kept.append((b"content-length", str(len(self.body or b"")).encode()))
-        return kept
+        return [(name.lower().encode(), _wire(value)) for name, value in self._sent_headers]
 
     @property
     def native_headers(self) -> list[tuple[str, str]]:
         """The same as WSGI and its frameworks want them: str, each character a byte."""
-        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.wire_headers]
+        return [(name, _wire(value).decode("latin-1")) for name, value in self._sent_headers]
+
+    @property
+    def _sent_headers(self) -> list[tuple[str, str]]:
+        kept = [(name, value) for name, value in self.headers if name.lower() != "content-length"]
+        if not _is_bodiless(self._http_status):
+            kept.append(("Content-Length", str(len(self.body or b""))))
+        return kept
 
     @property
     def wire_body(self) -> bytes:

@@ -5,7 +5,10 @@ A handler at the gate waits for an advisory lock that a test holds, so that the 
 
 import os
 
-DSN = os.environ["APP_DSN"]
+from psycopg.conninfo import make_conninfo
+
+# a test that kills a worker finds it by this name
+DSN = make_conninfo(os.environ["APP_DSN"], application_name=f"w:{os.getpid()}")
 INSERT = "insert into orders (name) values (%s) returning id"
 GATE = "select pg_advisory_lock_shared(hashtextextended(%s, 0)), pg_advisory_unlock_shared(hashtextextended(%s, 0))"
 SCOPE_HEADER = "x-client"
