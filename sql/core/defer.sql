@@ -23,11 +23,10 @@ begin
     set claim_after = at + coalesce(defer.retry_in, idem_private.back_off(u.claims)), reason = defer.reason
     where u.scope = held.scope and u.key = held.key
     returning u.claim_after into claim_after;
+    -- After the list, so that idem_private.begin_leased does not take that write for a reservation's.
     perform idem_private.record_event(
         held, 'deferred', at, defer.reason, jsonb_build_object('claim_after', claim_after)
     );
-    -- That was not a reservation: idem_private.begin_leased must not take it for one.
-    perform set_config('idem_private.last_leased', '', true);
     return true;
 end
 $$;

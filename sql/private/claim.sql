@@ -24,13 +24,12 @@ begin
     values (held.scope, held.key, 1)
     on conflict (scope, key) do update set claims = u.claims + 1, claim_after = null
     returning u.* into noted;
+    -- After the list, so that idem_private.begin_leased does not take that write for a reservation's.
     perform idem_private.record_event(
         taken, 'claimed', claim.at, null,
         jsonb_build_object('claims', noted.claims, 'lease_until', taken.lease_until)
     );
     perform idem_private.commit_durably();
-    -- That was not a reservation: idem_private.begin_leased must not take it for one.
-    perform set_config('idem_private.last_leased', '', true);
     return row(
         taken.scope, taken.key, taken.token, taken.attempt, idem.downstream_key(taken.scope, taken.key),
         taken.recovery_point, taken.state, taken.policy, taken.created_at, idem_private.lapsed_at(held),

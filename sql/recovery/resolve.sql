@@ -63,8 +63,6 @@ begin
         perform idem_private.free_key(held, at, resolve.action = 'retry', gen_random_uuid());
     end if;
     perform idem_private.commit_durably();
-    -- That was not a reservation: idem_private.begin_leased must not take it for one.
-    perform set_config('idem_private.last_leased', '', true);
     return true;
 end
 $$;
