@@ -7,7 +7,9 @@ language plpgsql volatile as $$
 declare
     taken idem_private.reservation;
     noted idem_private.unfinished;
+    secret bytea;
 begin
+    select s.value into strict secret from idem_private.secret as s;
     perform idem_private.record_lapse(held);
     update idem_private.reservation as r
     set
@@ -31,7 +33,8 @@ begin
     );
     perform idem_private.commit_durably();
     return row(
-        taken.scope, taken.key, taken.token, taken.attempt, idem.downstream_key(taken.scope, taken.key),
+        taken.scope, taken.key, taken.token, taken.attempt,
+        idem_private.derive_key(secret, taken.scope, taken.key, ''),
         taken.recovery_point, taken.state, taken.policy, taken.created_at, idem_private.lapsed_at(held),
         noted.claims, noted.reason
     )::idem.lapsed_reservation;

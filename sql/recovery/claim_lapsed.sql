@@ -32,7 +32,7 @@ begin
         from (
             select u.scope, u.key, u.claims, u.claim_after
             from idem_private.unfinished as u
-            where idem_private.is_within(u.scope, prefixes)
+            where (prefixes is null or idem_private.is_within(u.scope, prefixes))
                 and (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
                 and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
             union all

@@ -1778,7 +1778,9 @@ language plpgsql volatile as $$
 declare
     taken idem_private.reservation;
     noted idem_private.unfinished;
+    secret bytea;
 begin
+    select s.value into strict secret from idem_private.secret as s;
     perform idem_private.record_lapse(held);
     update idem_private.reservation as r
     set
@@ -1795,15 +1797,15 @@ begin
     values (held.scope, held.key, 1)
     on conflict (scope, key) do update set claims = u.claims + 1, claim_after = null
     returning u.* into noted;
+    -- After the list, so that idem_private.begin_leased does not take that write for a reservation's.
     perform idem_private.record_event(
         taken, 'claimed', claim.at, null,
         jsonb_build_object('claims', noted.claims, 'lease_until', taken.lease_until)
     );
     perform idem_private.commit_durably();
-    -- That was not a reservation: idem_private.begin_leased must not take it for one.
-    perform set_config('idem_private.last_leased', '', true);
     return row(
-        taken.scope, taken.key, taken.token, taken.attempt, idem.downstream_key(taken.scope, taken.key),
+        taken.scope, taken.key, taken.token, taken.attempt,
+        idem_private.derive_key(secret, taken.scope, taken.key, ''),
         taken.recovery_point, taken.state, taken.policy, taken.created_at, idem_private.lapsed_at(held),
         noted.claims, noted.reason
     )::idem.lapsed_reservation;
@@ -3835,11 +3837,10 @@ begin
     set claim_after = at + coalesce(defer.retry_in, idem_private.back_off(u.claims)), reason = defer.reason
     where u.scope = held.scope and u.key = held.key
     returning u.claim_after into claim_after;
+    -- After the list, so that idem_private.begin_leased does not take that write for a reservation's.
     perform idem_private.record_event(
         held, 'deferred', at, defer.reason, jsonb_build_object('claim_after', claim_after)
     );
-    -- That was not a reservation: idem_private.begin_leased must not take it for one.
-    perform set_config('idem_private.last_leased', '', true);
     return true;
 end
 $$;
@@ -4405,7 +4406,7 @@ begin
         from (
             select u.scope, u.key, u.claims, u.claim_after
             from idem_private.unfinished as u
-            where idem_private.is_within(u.scope, prefixes)
+            where (prefixes is null or idem_private.is_within(u.scope, prefixes))
                 and (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
                 and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
             union all
@@ -4536,8 +4537,6 @@ begin
         perform idem_private.free_key(held, at, resolve.action = 'retry', gen_random_uuid());
     end if;
     perform idem_private.commit_durably();
-    -- That was not a reservation: idem_private.begin_leased must not take it for one.
-    perform set_config('idem_private.last_leased', '', true);
     return true;
 end
 $$;
