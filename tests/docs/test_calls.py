@@ -1,0 +1,68 @@
+"""Every call of the API in the documentation is made, by a shell and curl, and has to be answered as printed."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import README, fences
+from tests.docs.shell import Shell, open_shell, replay
+from tests.support.database import ROOT
+
+PRINTED = "http://127.0.0.1:8000"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The API of `make demo ARGS=--serve`, on a port of its own."""
+    command = [sys.executable, "-m", "pyidem.demo", "--serve", "--port", "0", "--workers", "2"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = next((match[1] for line in process.stdout if (match := re.match(r"Refunds API at (\S+);", line))), None)
+        try:
+            assert found is not None, "it has ended"
+            yield found
+        finally:
+            process.terminate()
+            assert process.wait(60) == 0
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with open_shell(tmp_path) as shell:
+        shell.run("uuidgen() { cat /proc/sys/kernel/random/uuid; }")  # not every system has it
+        yield shell
+
+
+def test_calls_are_answered_as_printed(url: str, shell: Shell) -> None:
+    blocks = fences(README, "console")
+    assert blocks
+    for block in blocks:
+        expected = lines(block.text)
+        actual = lines(replay(block.text.replace(PRINTED, url), shell).replace(url, PRINTED))
+        assert expected == actual, "\n".join(unified_diff(expected, actual, block.place, "curl", lineterm=""))
+
+
+def test_every_outcome_is_shown() -> None:
+    shown = "\n".join(block.text for block in fences(README, "console"))
+    answers = re.findall(r"^HTTP/1.1 (\d+)", shown, re.MULTILINE)
+    codes = set(re.findall(r'"code": "(\w+)"', shown))
+
+    assert set(answers) == {"201", "400", "409", "410", "422"}
+    assert codes == {
+        "idempotency_key_expired",
+        "idempotency_key_invalid",
+        "idempotency_key_missing",
+        "idempotency_key_reused",
+        "idempotency_request_in_progress",
+    }
+    assert "Idempotency-Replayed: true" in shown
+
+
+def lines(text: str) -> list[str]:
+    """Return the lines without blanks, and what else a terminal does not show, at their ends."""
+    return [line.rstrip() for line in text.splitlines()]
