@@ -14,6 +14,8 @@ from pyidem.cli.show import show
 from pyidem.cli.sql import sql
 from pyidem.cli.sweep import sweep
 from pyidem.cli.upgrade import upgrade
+from pyidem.demo.app import EPILOG as DEMO_EPILOG
+from pyidem.demo.app import demo
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -49,3 +51,4 @@ app.command()(show)
 app.command()(resolve)
 app.command()(sweep)
 app.add_typer(policy, name="policy")
+app.command(epilog=DEMO_EPILOG)(demo)

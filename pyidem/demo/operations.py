@@ -1,27 +1,28 @@
 """The operations that the clients want done."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
-from typing import Literal
 
-_SCOPES = ("shop-north", "shop-south", "shop-west")
+from pyidem.demo.service import CLIENTS, Method
+
 _CARD_SHARE = 0.35
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One refund that a shop wants, once. The same key in two scopes is two operations.
+    """One refund that a shop wants, once. The same key of two shops is two operations."""
 
-    `forged_cents` makes it another request under the same key, which must be refused.
-    """
-
-    scope: str
+    token: str
     key: str
     order: str
-    cents: int
-    method: Literal["credit", "card"]
-    forged_cents: int | None = None
+    amount: int
+    method: Method
+
+    @property
+    def scope(self) -> str:
+        """Whose key it is."""
+        return CLIENTS[self.token]
 
     @property
     def name(self) -> str:
@@ -29,33 +30,38 @@ class Operation:
         return f"{self.scope}/{self.key}"
 
     @property
-    def forged(self) -> bool:
-        """Whether it misuses the key of another request."""
-        return self.forged_cents is not None
+    def authorization(self) -> str:
+        """How its shop says who it is."""
+        return f"Bearer {self.token}"
 
     @property
-    def original(self) -> "Operation":
-        """The operation that the key belongs to."""
-        return replace(self, forged_cents=None)
+    def path(self) -> str:
+        """Where it is asked for."""
+        return f"/refunds/{self.method}"
 
-    def forge(self) -> "Operation":
-        """Return a request for another amount under the same key."""
-        return replace(self, forged_cents=self.cents + 1)
-
+    @property
     def body(self) -> bytes:
-        """Return what is sent."""
-        cents = self.cents if self.forged_cents is None else self.forged_cents
-        return json.dumps({"order": self.order, "cents": cents, "method": self.method}).encode()
+        """What is sent."""
+        return self._body(self.amount)
+
+    @property
+    def forged_body(self) -> bytes:
+        """A request for another amount, which must be refused under the same key."""
+        return self._body(self.amount + 1)
+
+    def _body(self, amount: int) -> bytes:
+        return json.dumps({"order": self.order, "amount": amount}).encode()
 
 
 def plan(count: int, rng: Random) -> list[Operation]:
     """Return so many operations. The shops number their refunds alike, each for itself."""
+    tokens = list(CLIENTS)
     return [
         Operation(
-            scope=_SCOPES[number % len(_SCOPES)],
-            key=f"refund-{number // len(_SCOPES):05}",
+            token=tokens[number % len(tokens)],
+            key=f"refund-{number // len(tokens):05}",
             order=f"order-{number:05}",
-            cents=rng.randint(1, 50_000),
+            amount=rng.randint(1, 50_000),
             method="card" if rng.random() < _CARD_SHARE else "credit",
         )
         for number in range(count)

@@ -1,23 +1,29 @@
 """Child processes that are started again when they are killed, and that never outlive their parent.
 
 The parent opens the socket that a child listens on and keeps it open: connections that arrive while a killed child is
-being replaced wait for the next one. A child ends when its standard input does, so also when the parent is killed.
+being replaced wait for the next one. A child ends when its end of a pipe says that the parent has closed the other, so
+also when the parent is killed. Children are forked from a process that has everything imported, which makes a
+replacement quick.
 """
 
-import json
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
 from socket import create_server, socket
 from typing import Any, Self
 
-from pyidem.demo.wire import Server
+import uvicorn
 
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["pyidem.demo.worker", "pyidem.demo.provider"])
+# Whoever starts a process, or asks for an exit code, makes the library look after all the others as well, and two of
+# them at the same time would take the answer away from each other.
+_LIBRARY = threading.Lock()
 _STOP_SECONDS = 10
 
 
@@ -26,32 +32,34 @@ class ChildFailed(RuntimeError):
 
 
 class Child:
-    """A module run as a process, started again whenever it is killed.
+    """An ASGI application served by a process of its own, which is started again whenever it is killed.
+
+    Args:
+        make_app: a function on the top level of a module; it gets the settings.
+        log: the file that what it prints is appended to.
 
     Attributes:
         port: where it listens, on 127.0.0.1.
         deaths: how often it was killed.
     """
 
-    def __init__(self, module: str, log: Path, **settings: Any) -> None:
+    def __init__(self, make_app: Callable[..., Any], log: Path, **settings: Any) -> None:
         self.deaths = 0
-        self._module = module
+        self._make_app = make_app
         self._log = log
         self._settings = settings
         self._listener = create_server(("127.0.0.1", 0), backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
         self._stopping = False
-        self._process = self._spawn()
-        self._watcher = threading.Thread(target=self._watch, name=f"watch-{module}", daemon=True)
+        self._process, self._lifeline = self._start()
+        self._watcher = threading.Thread(target=self._watch, name=f"watch-{self.port}", daemon=True)
         self._watcher.start()
 
     def check(self) -> None:
         """Raise ChildFailed unless it is at work."""
         if not self._watcher.is_alive() and not self._stopping:
-            raise ChildFailed(
-                f"{self._module} ended with status {self._process.returncode}:\n{self._log.read_text()[-4000:]}"
-            )
+            raise ChildFailed(f"{self._make_app.__module__} ended by itself:\n{self._log.read_text()[-4000:]}")
 
     def kill(self) -> None:
         """Kill -9."""
@@ -61,41 +69,32 @@ class Child:
         """End it for good."""
         with self._lock:
             self._stopping = True
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        self._lifeline.close()
+        wait([self._process.sentinel], _STOP_SECONDS)
+        self._process.kill()
         self._watcher.join()
         self._listener.close()
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        with self._log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", self._module],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                pass_fds=[self._listener.fileno()],
-                start_new_session=True,  # Ctrl-C in a terminal is the parent's to handle
-            )
-        assert process.stdin is not None
-        # Not on the command line, which everybody on the machine may read.
-        process.stdin.write(json.dumps({"listener": self._listener.fileno(), **self._settings}).encode() + b"\n")
-        process.stdin.flush()
-        return process
+    def _start(self) -> tuple[Any, Connection]:
+        reader, writer = _CONTEXT.Pipe(duplex=False)
+        with reader:
+            arguments = (self._make_app, self._settings, self._listener, reader, self._log)
+            process = _CONTEXT.Process(target=_serve, args=arguments, daemon=True)
+            with _LIBRARY:
+                process.start()
+        return process, writer
 
     def _watch(self) -> None:
         while True:
-            status = self._process.wait()
+            wait([self._process.sentinel])
+            with _LIBRARY:
+                killed = self._process.exitcode == -signal.SIGKILL
             with self._lock:
-                if self._stopping or status != -signal.SIGKILL:
+                if self._stopping or not killed:
                     return
                 self.deaths += 1
-                assert self._process.stdin is not None
-                self._process.stdin.close()
-                self._process = self._spawn()
+                self._lifeline.close()
+                self._process, self._lifeline = self._start()
 
 
 class Assassin:
@@ -125,14 +124,21 @@ class Assassin:
             self._rng.choice(self._children).kill()
 
 
-def serve(make_server: Callable[..., Server]) -> None:
-    """Be a child: make the server with the settings from standard input and serve until that ends."""
-    settings = json.loads(sys.stdin.buffer.readline())
-    listener = socket(fileno=settings.pop("listener"))
-    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    make_server(listener, **settings).serve_forever()
+def _serve(
+    make_app: Callable[..., Any], settings: dict[str, Any], listener: socket, lifeline: Connection, log: Path
+) -> None:
+    """Be a child, until the parent ends."""
+    os.setsid()  # Ctrl-C in a terminal is the parent's to handle
+    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    threading.Thread(target=_end_with_parent, args=(lifeline,), name="parent", daemon=True).start()
+    config = uvicorn.Config(
+        make_app(**settings), access_log=False, date_header=False, log_level="error", server_header=False
+    )
+    uvicorn.Server(config).run(sockets=[listener])
 
 
-def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+def _end_with_parent(lifeline: Connection) -> None:
+    lifeline.poll(None)
     os._exit(0)

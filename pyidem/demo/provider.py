@@ -1,64 +1,77 @@
 """The simulated payment provider: another company, with its own process, database and idempotency keys.
 
-It makes one transfer for each idempotency key, however often it is asked, and writes down every call.
+It makes one transfer for each idempotency key, however often it is asked, and writes down every call. For an order
+whose name begins with "slow" it takes its time to say what it has done, when it is asked for the first time.
 """
 
-import json
-from http.client import HTTPConnection
-from socket import socket
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
 
-from psycopg_pool import ConnectionPool
+import httpx
+from psycopg_pool import AsyncConnectionPool
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
-from pyidem.demo.processes import serve
-from pyidem.demo.wire import JsonHandler, Server
+from pyidem.demo.service import ProviderLost
+from pyidem.httpx import AsyncIdempotentTransport, Retries
+
+SLOW: Final = "slow"
+_SLOW_SECONDS: Final = 3
 
 _TRANSFER = """
     with noted as (
         insert into call (idempotency_key) values (%(key)s)
     )
-    insert into transfer (idempotency_key, order_no, cents) values (%(key)s, %(order)s, %(cents)s)
+    insert into transfer (idempotency_key, order_no, amount) values (%(key)s, %(order)s, %(amount)s)
     on conflict (idempotency_key) do nothing
 """
 _NAME = "select 'tr_' || id from transfer where idempotency_key = %(key)s"
 
 
 class ProviderClient:
-    """What the provider gives its customers to call it with."""
+    """What the provider gives its customers to call it with.
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    It is asked twice, under the same key, before it counts as lost.
+    """
 
-    def transfer(self, order: str, cents: int, *, idempotency_key: str) -> str:
-        """Pay an amount back to the card of an order and return the transfer's name."""
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=10)
+    def __init__(self, port: int, patience: float) -> None:
+        retries = Retries(attempts=2, total_time=3 * patience, first_pause=0.1)
+        transport = AsyncIdempotentTransport(httpx.AsyncHTTPTransport(), retries)
+        self._http = httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{port}", timeout=patience)
+
+    async def transfer(self, order: str, amount: int, *, idempotency_key: str) -> str:
+        """Pay an amount back to the customer of an order and return the transfer's name."""
         try:
-            body = json.dumps({"order": order, "cents": cents})
-            connection.request("POST", "/transfers", body, {"Idempotency-Key": idempotency_key})
-            response = connection.getresponse()
-            answer = response.read()
-        finally:
-            connection.close()
-        if response.status != 201:
-            raise ConnectionError(f"the provider answered {response.status}")
-        return str(json.loads(answer)["transfer"])
+            response = await self._http.post(
+                "/transfers", json={"order": order, "amount": amount}, headers={"Idempotency-Key": idempotency_key}
+            )
+            response.raise_for_status()
+        except httpx.HTTPError as error:
+            raise ProviderLost from error
+        return str(response.json()["transfer"])
 
 
-def make_server(listener: socket, *, dsn: str) -> Server:
-    """Return the provider's server on its database."""
-    pool = ConnectionPool(dsn, min_size=1, max_size=8, kwargs={"autocommit": True}, open=True)
+def make_app(*, dsn: str) -> Starlette:
+    """Return the provider's application on its database."""
+    pool = AsyncConnectionPool(dsn, min_size=1, max_size=8, kwargs={"autocommit": True}, open=False)
 
-    class Handler(JsonHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name is the base class's
-            call: dict[str, Any] = {**json.loads(self.body()), "key": self.headers["Idempotency-Key"]}
-            with pool.connection() as connection:
-                connection.execute(_TRANSFER, call)
-                row = connection.execute(_NAME, call).fetchone()
-            assert row is not None
-            self.answer(201, json.dumps({"transfer": row[0]}).encode())
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with pool:
+            yield
 
-    return Server(listener, Handler)
+    async def transfer(request: Request) -> JSONResponse:
+        call: dict[str, Any] = {**await request.json(), "key": request.headers["Idempotency-Key"]}
+        async with pool.connection() as connection:
+            made = (await connection.execute(_TRANSFER, call)).rowcount
+            row = await (await connection.execute(_NAME, call)).fetchone()
+        assert row is not None
+        if made and call["order"].startswith(SLOW):
+            await asyncio.sleep(_SLOW_SECONDS)
+        return JSONResponse({"transfer": row[0]}, 201)
 
-
-if __name__ == "__main__":
-    serve(make_server)
+    return Starlette(routes=[Route("/transfers", transfer, methods=["POST"])], lifespan=lifespan)

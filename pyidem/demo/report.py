@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pyidem.demo.network import Result
+from pyidem.demo.record import Result
 from pyidem.demo.run import Outcome
 from pyidem.demo.verdict import Violation
 
@@ -48,6 +48,8 @@ def as_document(outcome: Outcome) -> dict[str, Any]:
         "attempts": record.attempts.total(),
         "results": {result.value: record.attempts[result] for result in Result},
         "duplicates_in_parallel": record.duplicates,
+        "calls_retried": outcome.calls_retried,
+        "most_attempts": outcome.most_attempts,
         "workers_killed": outcome.workers_killed,
         "effects": asdict(outcome.effects),
         "violations": [asdict(violation) for violation in outcome.violations],
@@ -85,12 +87,15 @@ def _rows(outcome: Outcome) -> list[tuple[str, int]]:
         ("  answered by doing the work", attempts[Result.COMPLETED]),
         ("  answered by replay", attempts[Result.REPLAYED]),
         ("  refused as in progress (409)", attempts[Result.IN_PROGRESS]),
+        ("  refused as unknown (409)", attempts[Result.UNKNOWN]),
         ("  refused as reused for another request (422)", attempts[Result.REUSED]),
         ("  failed with an unknown outcome (503)", attempts[Result.FAILED]),
         ("  requests lost", attempts[Result.REQUEST_LOST]),
-        ("  answers lost after the work", attempts[Result.ANSWER_LOST]),
+        ("  answers lost or cut after the work", attempts[Result.ANSWER_LOST]),
         ("  cut off by the death of a worker", attempts[Result.CUT_OFF]),
         ("Duplicates sent in parallel", outcome.record.duplicates),
+        ("Calls that needed more than one attempt", outcome.calls_retried),
+        ("Most attempts that one call needed", outcome.most_attempts),
         ("Workers killed (-9)", outcome.workers_killed),
         ("Taken over from a dead or silent owner", effects.taken_over),
         ("Calls to the payment provider", effects.provider_calls),

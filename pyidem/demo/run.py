@@ -1,45 +1,42 @@
 """One run of the demonstration, from an empty directory to the verdict."""
 
-import secrets
-import tempfile
+import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import Final, TypeAlias
 
 import psycopg
-from psycopg import sql
 
-from pyidem import migrate
-from pyidem.demo import schema
 from pyidem.demo.clients import Clients
-from pyidem.demo.network import Hazards, Network, Record
+from pyidem.demo.fate import Fate
+from pyidem.demo.interrupt import run_until_interrupted
 from pyidem.demo.operations import plan
-from pyidem.demo.processes import Assassin, Child
+from pyidem.demo.options import Options
+from pyidem.demo.processes import Assassin
+from pyidem.demo.proxy import Hazards
+from pyidem.demo.record import Record
+from pyidem.demo.stage import Report, stage
 from pyidem.demo.verdict import Effects, Violation, judge, measure
-from pyidem.embedded import Cluster, embedded_bindir
 
-_SHOP: Final = "shop"
-_PROVIDER: Final = "provider"
-# The data is thrown away, and no kill -9 takes the operating system's cache along.
-_SETTINGS: Final = {"fsync": "off", "full_page_writes": "off", "max_connections": "500", "log_min_messages": "fatal"}
+TO_SERVICE: Final = Hazards(
+    request_lost=0.06,
+    answer_lost=0.08,
+    answer_cut=0.06,
+    duplicated=0.15,
+    delayed=0.05,
+    delay=0.2,
+    fates={Fate.DIE_IN_TRANSACTION: 0.01, Fate.DIE_AFTER_PROVIDER: 0.03},
+)
+# A delay is longer than the service waits for the provider.
+TO_PROVIDER: Final = Hazards(request_lost=0.1, answer_lost=0.1, answer_cut=0.05, delayed=0.02, delay=1.5)
 
-Report: TypeAlias = Callable[[str], None]
 Progress: TypeAlias = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the user may choose. `kill_every` is in seconds, on average; zero kills no worker at random."""
-
-    operations: int = 1000
-    workers: int = 4
-    clients: int = 12
-    kill_every: float = 1.0
-    seed: int = 0
+class ServiceFailed(RuntimeError):
+    """A worker answered 500: something went wrong that is no part of the demonstration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,42 +46,46 @@ class Outcome:
     options: Options
     record: Record
     effects: Effects
+    calls_retried: int
+    most_attempts: int
     workers_killed: int
     seconds: float
     violations: list[Violation]
 
 
-def new_seed() -> int:
-    """Return a seed for a run that is to be unlike others."""
-    return secrets.randbelow(1_000_000)
-
-
 def run(options: Options, report: Report, progress: Progress) -> Outcome:
-    """Run the demonstration. `report` is told what begins, `progress` how many operations are answered.
+    """Run the demonstration. `report` is told what begins, `progress` how many operations are answered."""
+    return run_until_interrupted(_run(options, report, progress))
 
-    Nothing is left behind, however it ends.
-    """
+
+async def _run(options: Options, report: Report, progress: Progress) -> Outcome:
     rng = Random(options.seed)  # noqa: S311 - chance, not secrets
     operations = plan(options.operations, rng)
-    report("Starting a PostgreSQL server")
-    with Cluster(embedded_bindir(), settings=_SETTINGS) as cluster:
-        report("Installing pyidem and the tables of the shop and its payment provider")
-        _create_databases(cluster)
-        with _service(cluster, options.workers) as (children, workers):
-            report(f"{len(operations)} refunds by {options.clients} clients, {options.workers} workers")
-            ports = [worker.port for worker in workers]
-            with Network.to(ports, Hazards(), clients=options.clients) as network:
-                clients = Clients(network, options.clients, options.seed)
-                began = time.monotonic()
-                with Assassin(workers, options.kill_every, rng):
-                    for answered in clients.perform(operations):
-                        for child in children:
-                            child.check()
-                        progress(answered)
-                seconds = time.monotonic() - began
+    record = Record(operations)
+    async with stage(
+        options.workers,
+        report,
+        to_service=TO_SERVICE,
+        to_provider=TO_PROVIDER,
+        lease="1 second",
+        patience=1,
+        seed=options.seed,
+        observe=record.observe,
+    ) as site:
+        clients = Clients(site.port, record, options.seed)
+
+        def look() -> None:
+            if record.errors:
+                raise ServiceFailed(f"a worker answered: {record.errors[0].decode(errors='replace')}\n{site.log()}")
+            progress(clients.answered)
+
+        report(f"{len(operations)} refunds by {options.clients} clients, {options.workers} workers")
+        began = time.monotonic()
+        with Assassin(site.workers, options.kill_every, rng):
+            await site.watch(asyncio.ensure_future(clients.perform(operations, options.clients)), look)
+        seconds = time.monotonic() - began
         report("Asking the databases what came of it")
-        record = network.record
-        with psycopg.connect(cluster.dsn(_SHOP)) as shop, psycopg.connect(cluster.dsn(_PROVIDER)) as provider:
+        with psycopg.connect(site.shop) as shop, psycopg.connect(site.provider) as provider:
             violations = judge(
                 shop,
                 provider,
@@ -94,38 +95,5 @@ def run(options: Options, report: Report, progress: Progress) -> Outcome:
                 unanswered=clients.unanswered,
             )
             effects = measure(shop, provider)
-    return Outcome(options, record, effects, sum(worker.deaths for worker in workers), seconds, violations)
-
-
-@contextmanager
-def _service(cluster: Cluster, count: int) -> Iterator[tuple[list[Child], list[Child]]]:
-    """Start the provider and the workers; yield all of them, and the workers."""
-    with ExitStack() as cleanup:
-        log = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="pyidem-demo-"))) / "log"
-        children: list[Child] = []
-
-        def start(module: str, **settings: object) -> Child:
-            child = Child(f"pyidem.demo.{module}", log, **settings)
-            cleanup.callback(child.stop)
-            children.append(child)
-            return child
-
-        provider = start("provider", dsn=cluster.dsn(_PROVIDER))
-        dsn = cluster.dsn(_SHOP, user=schema.SERVICE_ROLE)
-        workers = [start("worker", dsn=dsn, provider_port=provider.port) for _ in range(count)]
-        yield children, workers
-
-
-def _create_databases(cluster: Cluster) -> None:
-    role = sql.Identifier(schema.SERVICE_ROLE)
-    with psycopg.connect(cluster.dsn(), autocommit=True) as admin:
-        admin.execute(sql.SQL("create role {} login password {}").format(role, cluster.password))
-        for name in (_SHOP, _PROVIDER):
-            admin.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-    migrate.upgrade(cluster.dsn(_SHOP))
-    with psycopg.connect(cluster.dsn(_SHOP)) as shop:
-        shop.execute(schema.SHOP)
-        shop.execute(sql.SQL("grant insert, select on refund to {}").format(role))
-        shop.execute("select idem.grant_client(%s)", [schema.SERVICE_ROLE])
-    with psycopg.connect(cluster.dsn(_PROVIDER)) as provider:
-        provider.execute(schema.PROVIDER)
+        killed = sum(worker.deaths for worker in site.workers)
+    return Outcome(options, record, effects, clients.retried, clients.most_attempts, killed, seconds, violations)

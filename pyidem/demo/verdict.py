@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from psycopg import Connection
 
-from pyidem.demo.network import Heard
 from pyidem.demo.operations import Operation
+from pyidem.demo.record import Heard, lower_case
 
 Database: TypeAlias = Connection[Any]
 
@@ -44,11 +44,11 @@ class Effects:
 
 def measure(shop: Database, provider: Database) -> Effects:
     """Count the effects that were committed."""
-    refunds, cents = _row(shop, "select count(*), coalesce(sum(cents), 0)::bigint from refund")
+    refunds, amount = _row(shop, "select count(*), coalesce(sum(amount), 0)::bigint from refund")
     (taken_over,) = _row(shop, "select coalesce(sum(attempt - 1), 0)::bigint from idem.keys")
     (transfers,) = _row(provider, "select count(*) from transfer")
     (calls,) = _row(provider, "select count(*) from call")
-    return Effects(refunds, cents, transfers, calls, taken_over)
+    return Effects(refunds, amount, transfers, calls, taken_over)
 
 
 def judge(
@@ -64,10 +64,10 @@ def judge(
 
     `answers` and `reuse` are all final answers to the operations, and to other requests under their keys.
     """
-    by_card = [operation for operation in operations if operation.method == "card"]
+    by_provider = [operation for operation in operations if operation.method != "credit"]
     convicted = [
         *_effects(operations, _amounts(shop, "refund"), "refunded"),
-        *_effects(by_card, _amounts(provider, "transfer"), "transferred by the provider"),
+        *_effects(by_provider, _amounts(provider, "transfer"), "transferred by the provider"),
         *_answers(operations, answers),
         *_stored(shop, operations, answers),
         ("was not answered", [operation.name for operation in unanswered]),
@@ -90,7 +90,7 @@ def _effects(operations: Sequence[Operation], amounts: Mapping[str, Sequence[int
     yield f"was not {done}", _names(operations, lambda one: not amounts.get(one.order))
     yield (
         f"was {done} with another amount",
-        _names(operations, lambda one: any(cents != one.cents for cents in amounts.get(one.order, ()))),
+        _names(operations, lambda one: any(amount != one.amount for amount in amounts.get(one.order, ()))),
     )
     yield f"was {done} though nobody asked for it", sorted(set(amounts) - known)
 
@@ -113,7 +113,7 @@ def _stored(
     """Compare the answers with what the database would answer now."""
     rows = shop.execute(_STORED, [[one.scope for one in operations], [one.key for one in operations]]).fetchall()
     stored = {
-        operation: (status, tuple((name, value) for name, value in headers or ()), body)
+        operation: (status, lower_case(headers or ()), body)
         for operation, (_, outcome, status, headers, body) in zip(operations, rows, strict=True)
         if outcome == "completed"
     }
@@ -132,15 +132,15 @@ def _unfinished(shop: Database) -> list[str]:
 
 
 def _sums(shop: Database, operations: Sequence[Operation]) -> list[Violation]:
-    (paid,) = _row(shop, "select coalesce(sum(cents), 0)::bigint from refund")
-    asked = sum(operation.cents for operation in operations)
+    (paid,) = _row(shop, "select coalesce(sum(amount), 0)::bigint from refund")
+    asked = sum(operation.amount for operation in operations)
     return [] if paid == asked else [Violation(f"{paid} cents were refunded in all, and {asked} were asked for")]
 
 
 def _amounts(database: Database, table: str) -> Mapping[str, list[int]]:
     amounts: defaultdict[str, list[int]] = defaultdict(list)
-    for order, cents in database.execute(f"select order_no, cents from {table} order by id"):  # noqa: S608 - ours
-        amounts[order].append(cents)
+    for order, amount in database.execute(f"select order_no, amount from {table} order by id"):  # noqa: S608 - ours
+        amounts[order].append(amount)
     return amounts
 
 

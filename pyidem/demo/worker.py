@@ -1,48 +1,25 @@
-"""One worker process: HTTP around `service.py`."""
+"""One worker process: serves `service.py`, with a death of its own for whoever brings one along."""
 
-import logging
-from socket import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from psycopg_pool import ConnectionPool
+from fastapi import FastAPI
+from psycopg_pool import AsyncConnectionPool
 
-from pyidem import Idem, LostReservation
-from pyidem.demo.fate import FatefulService, ProviderLost
-from pyidem.demo.processes import serve
+from pyidem.demo.fate import App, FatefulBooks, FatefulProvider, fateful
 from pyidem.demo.provider import ProviderClient
-from pyidem.demo.service import RefundRequest
-from pyidem.demo.wire import JsonHandler, Server
-
-_log = logging.getLogger(__name__)
+from pyidem.demo.service import create_app
 
 
-def make_server(listener: socket, *, dsn: str, provider_port: int) -> Server:
-    """Return the server of one worker."""
-    idem = Idem(ConnectionPool(dsn, min_size=1, max_size=8, open=True))
-    provider = ProviderClient(provider_port)
+def make_app(*, dsn: str, provider_port: int, patience: float) -> App:
+    """Return the application of one worker. `patience` is how many seconds it waits for the provider."""
+    pool = AsyncConnectionPool(dsn, min_size=1, max_size=8, open=False)
 
-    class Handler(JsonHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name is the base class's
-            try:
-                self._refund()
-            except (ProviderLost, LostReservation):  # the client had better ask again
-                self.answer(503, b"")
-            except Exception as error:  # noqa: BLE001 - the client gets a 500, and the log the rest
-                _log.exception("request.failed")
-                self.answer(500, repr(error).encode())
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with pool:
+            yield
 
-        def _refund(self) -> None:
-            try:
-                request = RefundRequest.parse(self.body())
-            except ValueError as error:
-                self.answer(400, str(error).encode())
-                return
-            service = FatefulService(idem, provider, self.headers["Fate"])
-            answer = service.refund(self.headers["Client"], self.headers["Idempotency-Key"], request)
-            headers = [*answer.response.headers, *([("Idempotency-Replayed", "true")] if answer.replayed else [])]
-            self.answer(answer.response.status or 200, answer.response.body or b"", headers)
-
-    return Server(listener, Handler)
-
-
-if __name__ == "__main__":
-    serve(make_server)
+    app = create_app(pool, FatefulProvider(ProviderClient(provider_port, patience)), FatefulBooks())
+    app.router.lifespan_context = lifespan
+    return fateful(app)

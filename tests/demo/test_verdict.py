@@ -4,56 +4,61 @@ The service itself does the work, without any network; then the databases or the
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
+import httpx
 import psycopg
 import pytest
-from psycopg_pool import ConnectionPool
+from psycopg_pool import AsyncConnectionPool
 
-from pyidem import Idem
 from pyidem.demo import schema
-from pyidem.demo.network import Heard
 from pyidem.demo.operations import Operation, plan
-from pyidem.demo.service import Answer, RefundRequest, RefundService
-from pyidem.demo.service import Database as Connection
+from pyidem.demo.record import Heard
+from pyidem.demo.service import Books, create_app
 from pyidem.demo.verdict import judge, measure
 from tests.support.calls import reserve
 from tests.support.database import Database
 
 COUNT = 12
+JSON = {"Content-Type": "application/json"}
 
 
 class Provider:
     """The provider, in the same database and without a network."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
-    def transfer(self, order: str, cents: int, *, idempotency_key: str) -> str:
+    async def transfer(self, order: str, amount: int, *, idempotency_key: str) -> str:
+        self.transfer_now(order, amount, idempotency_key)
+        return f"transfer for {order}"
+
+    def transfer_now(self, order: str, amount: int, idempotency_key: str) -> None:
         self._connection.execute(
-            "insert into transfer (idempotency_key, order_no, cents) values (%s, %s, %s) on conflict do nothing",
-            [idempotency_key, order, cents],
+            "insert into transfer (idempotency_key, order_no, amount) values (%s, %s, %s) on conflict do nothing",
+            [idempotency_key, order, amount],
         )
         self._connection.execute("insert into call (idempotency_key) values (%s)", [idempotency_key])
-        return f"transfer for {order}"
 
 
 class Run:
     """Operations that were done, asked for twice each, and reused once."""
 
-    def __init__(self, connection: Connection, idem: Idem[Connection]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection
         self.operations = plan(COUNT, Random(1))
         self.answers: defaultdict[Operation, list[Heard]] = defaultdict(list)
         self.reuse: defaultdict[Operation, list[Heard]] = defaultdict(list)
         self.unanswered: list[Operation] = []
-        service = RefundService(idem, Provider(connection))
+
+    async def perform(self, http: httpx.AsyncClient) -> None:
         for operation in self.operations:
             for _ in range(2):
-                self.answers[operation].append(heard(ask(service, operation)))
-            self.reuse[operation].append(heard(ask(service, operation.forge())))
+                self.answers[operation].append(await ask(http, operation, operation.body))
+            self.reuse[operation].append(await ask(http, operation, operation.forged_body))
 
     @property
     def credit(self) -> Operation:
@@ -75,30 +80,26 @@ class Run:
         return {violation.what: violation.keys for violation in violations}
 
 
-def ask(service: RefundService, operation: Operation) -> Answer:
-    return service.refund(operation.scope, operation.key, RefundRequest.parse(operation.body()))
-
-
-def heard(answer: Answer) -> Heard:
-    response = answer.response
-    assert response.status is not None
-    assert response.body is not None
-    return Heard(response.status, response.headers, response.body, answer.replayed)
+async def ask(http: httpx.AsyncClient, operation: Operation, body: bytes) -> Heard:
+    headers = {"Authorization": operation.authorization, "Idempotency-Key": operation.key}
+    return Heard.of_response(await http.post(operation.path, content=body, headers=headers | JSON))
 
 
 @pytest.fixture
-def run(db: Database) -> Iterator[Run]:
-    with (
-        psycopg.connect(db.dsn, autocommit=True) as connection,
-        ConnectionPool(db.dsn, min_size=1, max_size=4, open=True) as pool,
-    ):
+async def run(db: Database) -> AsyncIterator[Run]:
+    with psycopg.connect(db.dsn, autocommit=True) as connection:
         connection.execute(schema.SHOP)
         connection.execute(schema.PROVIDER)
-        yield Run(connection, Idem(pool))
+        run = Run(connection)
+        async with AsyncConnectionPool(db.dsn, min_size=1, max_size=4, open=False) as pool:
+            transport = httpx.ASGITransport(create_app(pool, Provider(connection), Books()))
+            async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as http:
+                await run.perform(http)
+        yield run
 
 
 def cents_of(run: Run) -> int:
-    return sum(operation.cents for operation in run.operations)
+    return sum(operation.amount for operation in run.operations)
 
 
 def test_a_run_without_fault_is_acquitted(run: Run) -> None:
@@ -114,12 +115,12 @@ def test_the_effects_are_counted_in_the_databases(run: Run) -> None:
 
 def test_a_refund_made_twice_is_convicted_by_name(run: Run) -> None:
     run.connection.execute(
-        "insert into refund (order_no, cents, method) select order_no, cents, method from refund where order_no = %s",
+        "insert into refund (order_no, amount, method) select order_no, amount, method from refund where order_no = %s",
         [run.credit.order],
     )
     assert run.convicted() == {
         "was refunded more than once": (run.credit.name,),
-        f"{cents_of(run) + run.credit.cents} cents were refunded in all, and {cents_of(run)} were asked for": (),
+        f"{cents_of(run) + run.credit.amount} cents were refunded in all, and {cents_of(run)} were asked for": (),
     }
 
 
@@ -127,12 +128,12 @@ def test_a_refund_that_was_answered_but_not_made_is_convicted_by_name(run: Run) 
     run.connection.execute("delete from refund where order_no = %s", [run.card.order])
     assert run.convicted() == {
         "was not refunded": (run.card.name,),
-        f"{cents_of(run) - run.card.cents} cents were refunded in all, and {cents_of(run)} were asked for": (),
+        f"{cents_of(run) - run.card.amount} cents were refunded in all, and {cents_of(run)} were asked for": (),
     }
 
 
 def test_a_refund_of_another_amount_is_convicted_by_name(run: Run) -> None:
-    run.connection.execute("update refund set cents = cents + 1 where order_no = %s", [run.credit.order])
+    run.connection.execute("update refund set amount = amount + 1 where order_no = %s", [run.credit.order])
     assert run.convicted() == {
         "was refunded with another amount": (run.credit.name,),
         f"{cents_of(run) + 1} cents were refunded in all, and {cents_of(run)} were asked for": (),
@@ -140,7 +141,7 @@ def test_a_refund_of_another_amount_is_convicted_by_name(run: Run) -> None:
 
 
 def test_a_refund_that_nobody_asked_for_is_convicted(run: Run) -> None:
-    run.connection.execute("insert into refund (order_no, cents, method) values ('order-x', 1, 'credit')")
+    run.connection.execute("insert into refund (order_no, amount, method) values ('order-x', 1, 'credit')")
     assert run.convicted() == {
         "was refunded though nobody asked for it": ("order-x",),
         f"{cents_of(run) + 1} cents were refunded in all, and {cents_of(run)} were asked for": (),
@@ -148,7 +149,7 @@ def test_a_refund_that_nobody_asked_for_is_convicted(run: Run) -> None:
 
 
 def test_a_second_transfer_under_another_downstream_key_is_convicted_by_name(run: Run) -> None:
-    Provider(run.connection).transfer(run.card.order, run.card.cents, idempotency_key="another")
+    Provider(run.connection).transfer_now(run.card.order, run.card.amount, "another")
     assert run.convicted() == {"was transferred by the provider more than once": (run.card.name,)}
 
 
@@ -158,7 +159,7 @@ def test_a_transfer_that_was_never_made_is_convicted_by_name(run: Run) -> None:
 
 
 def test_a_transfer_for_store_credit_is_convicted(run: Run) -> None:
-    Provider(run.connection).transfer(run.credit.order, run.credit.cents, idempotency_key="another")
+    Provider(run.connection).transfer_now(run.credit.order, run.credit.amount, "another")
     assert run.convicted() == {"was transferred by the provider though nobody asked for it": (run.credit.order,)}
 
 

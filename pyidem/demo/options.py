@@ -1,0 +1,20 @@
+"""What the user may choose, apart from what it does: the command line is shown without any of that loaded."""
+
+import secrets
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings of a run. `kill_every` is in seconds, on average; zero kills no worker at random."""
+
+    operations: int = 600
+    workers: int = 4
+    clients: int = 40
+    kill_every: float = 2.0
+    seed: int = 0
+
+
+def new_seed() -> int:
+    """Return a seed for a run that is to be unlike others."""
+    return secrets.randbelow(1_000_000)
