@@ -117,8 +117,9 @@ class HttpReservation:
     @property
     def mismatched(self) -> list[str]:
         """What the answer says is different from the request that the key belongs to."""
-        problem = json.loads(self.body or b"null") if self.outcome == "mismatch" else None
-        return problem.get("mismatched", []) if isinstance(problem, dict) else []
+        problem = json.loads(self.body or b"{}") if self.outcome == "mismatch" else {}
+        named: list[str] = problem.get("error", problem).get("mismatched", [])
+        return named
 
     @property
     def error(self) -> IdempotencyError | None:

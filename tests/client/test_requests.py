@@ -4,7 +4,8 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -13,6 +14,7 @@ import pytest
 from pyidem import HttpCall, IdempotencyError, KeyMissing, KeyReused, NotCompleted, NotKept, OutcomeUnknown, WrongMode
 from pyidem._flows import _NEVER
 from tests.client.flavours import Client, OpenClient
+from tests.support.waiting import wait_until
 
 Count = Callable[[str], int]
 
@@ -38,7 +40,9 @@ def policies(client_db: Any) -> None:
     """Policies for these tests."""
     with psycopg.connect(client_db.dsn) as connection:
         connection.execute(
-            "insert into idem.policies (name, required) values ('needs_key', true) on conflict do nothing"
+            "insert into idem.policies (name, required, profile, lease) values"
+            " ('needs_key', true, 'ietf', '1 minute'), ('like_stripe', false, 'stripe', '1 minute'),"
+            " ('short', false, 'ietf', '2 seconds') on conflict do nothing"
         )
 
 
@@ -78,6 +82,43 @@ def test_what_differs_is_named(client: Client, scope: str) -> None:
     with pytest.raises(KeyReused) as raised:
         op.raise_for_outcome()
     assert raised.value.mismatched == op.mismatched
+
+
+def test_what_differs_is_named_in_stripes_dialect_too(client: Client, scope: str, policies: None) -> None:  # noqa: ARG001
+    buy(client, scope, call_of(), policy="like_stripe")
+    op = buy(client, scope, call_of(body={"amount": 2}), policy="like_stripe")
+    assert (op.response.status, op.mismatched) == (400, ["/amount"])
+
+
+def test_a_heartbeat_learns_the_length_of_the_lease_from_the_database(
+    open_client: OpenClient,
+    scope: str,
+    policies: None,  # noqa: ARG001
+    observer: psycopg.Connection,
+) -> None:
+    for name in ("sync-pool", "async-pool"):
+        client = open_client(name)
+        with client.leased(scope, call_of(name), policy="short", heartbeat=True) as op:
+            first = lease_until(observer, scope, name)
+            wait_until(partial(is_later, observer, scope, name, first), "a heartbeat")
+            wait_until(partial(has_learnt, op._heartbeat), "the length to be learnt")
+            op.complete(201)
+        assert op.verdict == "stored"
+
+
+def lease_until(observer: psycopg.Connection, scope: str, key: str) -> datetime:
+    row = observer.execute("select lease_until from idem.lookup(%s, %s)", [scope, key]).fetchone()
+    assert row is not None
+    assert isinstance(row[0], datetime)
+    return row[0]
+
+
+def has_learnt(heartbeat: Any) -> bool:
+    return bool(heartbeat._interval == pytest.approx(2 / 3, abs=0.1))
+
+
+def is_later(observer: psycopg.Connection, scope: str, key: str, than: datetime) -> bool:
+    return lease_until(observer, scope, key) > than
 
 
 def test_a_running_attempt_is_answered_with_a_time_to_wait(

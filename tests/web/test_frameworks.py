@@ -1,5 +1,7 @@
 """An atomic block in an endpoint of each framework: the whole answer of every outcome, and one effect."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -121,3 +123,36 @@ def test_a_view_in_the_transaction_of_its_request_commits_or_rolls_back_with_it(
     assert [answer.status_code for answer in answers] == [201, 201, 201]
     assert answers[2].headers["idempotency-replayed"] == "true"
     assert orders(name) == 1
+
+
+def test_django_gets_several_headers_of_one_name(serve: Serve, name: str) -> None:
+    with client_on(serve(*FRAMEWORKS["django"])) as web:
+        first, again = (web.order("/orders", name, json=body_of(name)) for _ in range(2))
+
+    assert first.headers["link"] == again.headers["link"] == "</a>; rel=a, </b>; rel=b"
+    cookies = {cookie.partition(";")[0]: cookie for cookie in first.headers.get_list("set-cookie")}
+    assert set(cookies) == {"a=1", "b=2"}
+    assert all(part in cookies["a=1"] for part in ("Path=/x", "HttpOnly", "SameSite=Strict"))
+    assert again.headers.get_list("set-cookie") == []
+
+
+def test_the_base_install_needs_no_framework() -> None:
+    hidden = ["starlette", "fastapi", "django", "flask", "werkzeug", "sqlalchemy", "psycopg_pool", "httpx"]
+    program = f"""
+import sys
+sys.modules.update(dict.fromkeys({hidden!r}))
+import pyidem, pyidem.asgi, pyidem.wsgi
+from io import BytesIO
+call = pyidem.HttpCall.from_wsgi({{"REQUEST_METHOD": "POST", "PATH_INFO": "/", "wsgi.input": BytesIO()}})
+print(call.path)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("/\n", "")
+
+
+@pytest.mark.parametrize("framework", ["starlette", "fastapi", "django", "flask"])
+def test_a_module_for_a_framework_asks_for_it(framework: str) -> None:
+    program = f"import sys; sys.modules[{framework!r}] = None; import pyidem.{framework}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "ModuleNotFoundError" in done.stderr
+    assert framework in done.stderr.splitlines()[-1]

@@ -46,7 +46,9 @@ def create_order(request: HttpRequest) -> HttpResponse:
     with idem.atomic(request.headers[SCOPE_HEADER], call) as op:
         if op.started:
             number = insert(call.json()["name"])
-            op.complete(201, answer_of(number), headers=[("Location", f"/orders/{number}")])
+            links = [("Link", "</a>; rel=a"), ("Link", "</b>; rel=b")]
+            cookies = [("Set-Cookie", "a=1; Path=/x; HttpOnly; SameSite=Strict"), ("Set-Cookie", "b=2")]
+            op.complete(201, answer_of(number), headers=[("Location", f"/orders/{number}"), *links, *cookies])
     return op.response.to_django()
 
 
