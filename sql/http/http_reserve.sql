@@ -38,7 +38,9 @@ begin
         outcome := 'missing';
     else
         key := idem_private.key_of_header(http_reserve.key_header);
-        if not idem_private.header_fits(key, settings) then
+        if idem_private.key_fits(
+            'any', key, settings.key_min_length, settings.key_max_length, settings.key_pattern
+        ) is not true and not idem_private.header_fits(key, settings) then
             outcome := 'invalid';
         end if;
     end if;

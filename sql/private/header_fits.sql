@@ -1,15 +1,7 @@
--- The key must fit by itself; the scope is for reserve to judge.
+-- Whether the scope is acceptable is for reserve to say, and no fault of the client's.
 create or replace function idem_private.header_fits(key text, settings idem_private.policy) returns boolean
 language plpgsql stable as $$
 begin
-    if header_fits.key is null then
-        return false;
-    end if;
-    if idem_private.key_fits(
-        'any', header_fits.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
-    ) then
-        return true;
-    end if;
     perform idem_private.check_key(
         'any', header_fits.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
     );

@@ -5,7 +5,7 @@ language sql immutable as $$
     from jsonb_each(stored) as s
     full join jsonb_each(given) as g on s.key = g.key
     where stored is not null and given is not null and s.value is distinct from g.value
-        and not (stored ? 'body' <> given ? 'body' and coalesce(s.key, g.key) ~ '^(/|$)')
+        and not ((stored ? 'body') <> (given ? 'body') and coalesce(s.key, g.key) ~ '^(/|$)')
 $$;
 
 comment on function idem_private.mismatched_fields(jsonb, jsonb) is

@@ -1,15 +1,15 @@
 begin;
-select plan(7);
+select plan(8);
 
 insert into idem.policies (name, drop_headers) values ('own', '{X-Secret}');
 insert into idem.policies (name, profile) values ('stripe', 'stripe');
-create function pg_temp.stored(headers jsonb, policy text = 'default') returns jsonb language plpgsql as $$
+create function pg_temp.stored(headers jsonb, policy text = 'default', body bytea = 'x') returns jsonb language plpgsql as $$
 declare
     held idem.http_reservation := idem.http_reserve(
         'shop', md5(coalesce(headers::text, 'none')), 'POST', '/', policy => policy
     );
 begin
-    perform idem.http_complete('shop', held.key, held.token, 200, headers);
+    perform idem.http_complete('shop', held.key, held.token, 200, headers, body);
     return (idem.lookup('shop', held.key)).headers;
 end
 $$;
@@ -40,6 +40,11 @@ select is(
 );
 select is(pg_temp.stored('[]'), '[]'::jsonb, 'no headers');
 select is(pg_temp.stored(null), null::jsonb, 'none at all');
+select is(
+    pg_temp.stored('[["idempotency-body-omitted", "1"], ["A", "c"]]', body => null),
+    '[["A", "c"], ["Idempotency-Body-Omitted", "true"]]'::jsonb,
+    'but an answer whose body the caller could not keep is marked'
+);
 
 select * from finish();
 rollback;
