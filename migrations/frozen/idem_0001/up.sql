@@ -932,7 +932,7 @@ language sql immutable as $$
     from jsonb_each(stored) as s
     full join jsonb_each(given) as g on s.key = g.key
     where stored is not null and given is not null and s.value is distinct from g.value
-        and not (stored ? 'body' <> given ? 'body' and coalesce(s.key, g.key) ~ '^(/|$)')
+        and not ((stored ? 'body') <> (given ? 'body') and coalesce(s.key, g.key) ~ '^(/|$)')
 $$;
 
 comment on function idem_private.mismatched_fields(jsonb, jsonb) is
@@ -2645,18 +2645,10 @@ comment on function idem_private.key_of_header(text) is
 revoke all on function idem_private.key_of_header(text) from public;
 
 -- sql/private/header_fits.sql
--- The key must fit by itself; the scope is for reserve to judge.
+-- Whether the scope is acceptable is for reserve to say, and no fault of the client's.
 create or replace function idem_private.header_fits(key text, settings idem_private.policy) returns boolean
 language plpgsql stable as $$
 begin
-    if header_fits.key is null then
-        return false;
-    end if;
-    if idem_private.key_fits(
-        'any', header_fits.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
-    ) then
-        return true;
-    end if;
     perform idem_private.check_key(
         'any', header_fits.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
     );
@@ -4716,7 +4708,9 @@ begin
         outcome := 'missing';
     else
         key := idem_private.key_of_header(http_reserve.key_header);
-        if not idem_private.header_fits(key, settings) then
+        if idem_private.key_fits(
+            'any', key, settings.key_min_length, settings.key_max_length, settings.key_pattern
+        ) is not true and not idem_private.header_fits(key, settings) then
             outcome := 'invalid';
         end if;
     end if;
