@@ -57,6 +57,9 @@ def sweep(
         ),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="How many keys at a time.")] = 1,
+    http: Annotated[
+        bool, typer.Option("--http", help="The keys are those of requests: the policy judges answers by their status.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Settle lapsed keys: claim them, and hand each to the resolver, which finds out what happened.
@@ -79,7 +82,13 @@ def sweep(
             if every is None:  # else it waits for the database
                 with connected(dsn, right=_RIGHT) as connection:
                     call(connection, _calls.version())
-            options = {"policy": policy, "scope": scope, "timeout": timeout, "concurrency": concurrency}
+            options = {
+                "policy": policy,
+                "scope": scope,
+                "timeout": timeout,
+                "concurrency": concurrency,
+                "http": http,
+            }
             swept = _with_pool(dsn, found, every, limit, options)
     if json:
         write_json(asdict(swept))

@@ -15,7 +15,7 @@ from tests.support.database import OWNER, Database
 from tests.support.waiting import wait_until
 
 MODULE = """\
-import os, time
+import asyncio, os, time
 from pathlib import Path
 import psycopg
 from pyidem import AsyncIdem, AsyncSweeper, Idem, Sweeper
@@ -43,6 +43,15 @@ def slow(op):
     while not Path("go-on").exists():
         time.sleep(0.005)
     settle(op)
+
+async def slow_async(op):
+    Path("at-work").touch()
+    while not Path("go-on").exists():
+        await asyncio.sleep(0.005)
+    await settle_async(op)
+
+def unavailable(op):
+    op.complete(503)
 
 def hang(op):
     time.sleep(3600)
@@ -119,6 +128,13 @@ def test_filters_and_limits(shop: Database, app: Path) -> None:
         assert f"key='{key}'" in done.stderr
 
 
+def test_of_requests_the_policy_judges_the_answer(shop: Database, app: Path) -> None:
+    stick(shop, ("s", "k"))
+    done = pyidem(shop, "sweep", "--resolver", "resolvers:unavailable", "--http", cwd=app)
+    assert (done.returncode, counts(done.stdout)) == (0, NOTHING | {"deferred": 1})
+    assert outcome(shop, "s", "k") == "lapsed"
+
+
 def test_a_resolver_that_hangs_is_given_up(shop: Database, app: Path) -> None:
     stick(shop, ("s", "k"))
     command = [PYIDEM, "sweep", "--resolver", "resolvers:hang", "--timeout", "100ms"]
@@ -151,12 +167,14 @@ def running(database: Database, app: Path, *arguments: str) -> Iterator[subproce
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("every", [("--every", "50ms"), ()], ids=["loop", "once"])
+@pytest.mark.parametrize(
+    ("resolver", "every"), [("slow", ("--every", "50ms")), ("slow_async", ("--every", "50ms")), ("slow", ())]
+)
 def test_a_signal_ends_it_after_the_key_that_it_is_at(
-    number: int, every: tuple[str, ...], shop: Database, app: Path
+    number: int, resolver: str, every: tuple[str, ...], shop: Database, app: Path
 ) -> None:
     stick(shop, ("s", "a"), ("s", "b"))
-    with running(shop, app, "--resolver", "resolvers:slow", "--json", *every) as process:
+    with running(shop, app, "--resolver", f"resolvers:{resolver}", "--json", *every) as process:
         wait_until((app / "at-work").exists, "the resolver to be at work")
         process.send_signal(number)
         with pytest.raises(subprocess.TimeoutExpired):

@@ -165,7 +165,7 @@ def test_alembic_itself_finds_the_migrations_in_a_checkout(db: Database) -> None
 
 def test_help_names_every_command_and_every_command_has_help() -> None:
     overview = cli("--help").stdout
-    for command in ("upgrade", "downgrade", "current", "sql"):
+    for command in ("upgrade", "downgrade", "current", "sql", "list", "show", "resolve", "sweep"):
         assert command in overview
         assert "--help" in cli(command, "--help").stdout
 
