@@ -34,14 +34,15 @@ begin;
 \ir private/bound_prefixes.sql
 \ir private/is_within.sql
 \ir private/check_scope.sql
+\ir private/note_scopes_bound.sql
 \ir private/testing_enabled.sql
+\ir private/moved_clock.sql
 \ir private/clock.sql
 \ir private/single_transaction.sql
 \ir private/commit_durably.sql
 \ir private/exact_interval.sql
 \ir private/check_interval.sql
 \ir private/check_mode.sql
-\ir private/check_token.sql
 \ir private/key_fits.sql
 \ir private/check_key.sql
 \ir private/check_call.sql

@@ -11,9 +11,6 @@ create or replace function idem.complete(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
-    if exists (select from idem_private.scope_binding) then
-        perform idem_private.check_scope(complete.scope);
-    end if;
     if not idem_private.headers_are_pairs(complete.headers) then
         perform idem_private.refuse_headers();
     end if;
@@ -28,9 +25,14 @@ begin
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
         and r.completed_at is null and not r.leased and idem_private.owned_here(r.owner_xid, r.owned_at);
     if found then
+        -- For idem_private.require_completion.
+        complete.key := set_config(
+            'idem_private.completed', complete.token || complete.scope || e'\n' || complete.key, true
+        );
         return true;
     end if;
 
+    perform idem_private.check_scope(complete.scope);
     -- Anything else may have to be waited for, and the clock is read after that.
     perform from idem_private.reservation as r
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
@@ -58,7 +60,7 @@ begin
     if exists (
         select from idem_private.reservation as r
         where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
-            and r.completed_at is not null and r.token <> '00000000-0000-0000-0000-000000000000'
+            and r.completed_at is not null
             and r.status is not distinct from complete.status
             and r.headers is not distinct from complete.headers
             and r.body is not distinct from complete.body

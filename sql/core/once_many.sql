@@ -64,11 +64,11 @@ begin
     at := idem_private.clock();
     with marked as (
         insert into idem_private.reservation as r (
-            scope, key, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased, completed_at
+            scope, key, policy, created_at, expires_at, owned_at, owner_xid, attempt, leased, completed_at
         )
         select
             once_many.scope, held.key, settings.name, at, at + settings.ttl, clock_timestamp(), pg_current_xact_id(),
-            '00000000-0000-0000-0000-000000000000', 1, false, at
+            1, false, at
         from unnest(locked) as held (key)
         where not exists (
             select from idem_private.reservation as r

@@ -10,7 +10,7 @@ begin
     perform idem_private.check_key(once_undo.scope, '-', 1, 1024, '');
     delete from idem_private.reservation as r
     where r.scope = once_undo.scope collate "C" and r.key = any(wanted_keys)
-        and r.token = '00000000-0000-0000-0000-000000000000'
+        and r.token is null
         and idem_private.owned_here(r.owner_xid, r.owned_at);
     get diagnostics undone = row_count;
     return undone;

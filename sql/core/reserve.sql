@@ -21,76 +21,76 @@ create or replace function idem.reserve(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
+    leased boolean;
     max_rounds constant int := 10;
-    leased constant boolean := coalesce(reserve.mode, 'atomic') = 'leased';
-    at timestamptz;
     look record;
+    bound boolean;
     settings record;
-    secret bytea;
+    downstream_key uuid;
     answer idem.reservation;
 begin
-    if exists (select from idem_private.scope_binding) then
-        perform idem_private.check_scope(reserve.scope);
-    end if;
-    if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null
-        or reserve.token = '00000000-0000-0000-0000-000000000000' then
+    if reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null then
         perform idem_private.check_mode(reserve.mode, reserve.lease);
-        perform idem_private.check_token(reserve.token);
         reserve.lease := idem_private.check_interval('lease', reserve.lease);
         perform idem_private.check_fields(reserve.fields);
+        leased := reserve.mode = 'leased';
         if leased then
             perform idem_private.begin_leased();
         end if;
     end if;
-    select
-        p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern
-    into settings
-    from idem_private.policy as p
-    where p.name = coalesce(reserve.policy, 'default') collate "C";
 
     for round in 1..max_rounds loop
         select
-            r.token, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
-            r.status, r.headers, r.body
+            r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at, r.status, r.headers, r.body
         into look
         from idem_private.reservation as r
         where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
-        at := idem_private.clock();
-
-        if look.token is not null and settings.name is not null then
-            -- The quick yes for a replay; idem_private.judge knows every rule.
-            if look.completed_at is not null and look.policy = settings.name
-                and look.fingerprint is not distinct from reserve.fingerprint
-                and at < idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention) then
+        -- The quick yes for a replay; idem_private.judge knows every rule.
+        if look.completed_at is not null and look.policy = coalesce(reserve.policy, 'default')
+            and look.fingerprint is not distinct from reserve.fingerprint then
+            select idem_private.real_expiry(look.expires_at, look.completed_at, p.min_retention), p.scopes_bound
+            into look.expires_at, bound
+            from idem_private.policy as p
+            where p.name = look.policy;
+            if bound is false and idem_private.clock() < look.expires_at then
                 return row(
                     'replay', null, look.attempt, null, null, null, look.status, look.headers, look.body, null, null,
-                    look.created_at, null, look.completed_at,
-                    idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention)
+                    look.created_at, null, look.completed_at, look.expires_at
                 )::idem.reservation;
             end if;
+        end if;
+
+        select
+            p.name, p.ttl, p.lease, p.retry_after, p.scopes_bound, idem_private.clock() as at,
+            idem_private.key_fits(
+                reserve.scope, reserve.key, p.key_min_length, p.key_max_length, p.key_pattern
+            ) as fits,
+            case
+                when look.created_at is null
+                    then pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key))
+            end as locked
+        into settings
+        from idem_private.policy as p
+        where p.name = coalesce(reserve.policy, 'default') collate "C";
+        if settings.fits is not true or settings.scopes_bound then
+            perform idem_private.check_scope(reserve.scope);
+            perform idem_private.check_call(reserve.scope, reserve.key, reserve.policy);
+        end if;
+        if look.created_at is not null then
             answer := idem_private.reserve_existing(
                 reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, settings.ttl,
-                leased, reserve.lease, settings.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
+                leased is true, reserve.lease, settings.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
             );
             if answer.outcome is not null then
                 return answer;
             end if;
             continue;
-        end if;
-
-        if idem_private.key_fits(
-            reserve.scope, reserve.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
-        ) is not true then
-            perform idem_private.check_call(reserve.scope, reserve.key, reserve.policy);
-        end if;
-        if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
+        elsif not settings.locked then
             return idem_private.busy(settings.retry_after);
         end if;
         perform from idem_private.reservation as r
         where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
-        if found then
-            continue;
-        end if;
+        continue when found;
 
         if current_setting('transaction_isolation') <> 'read committed' then
             perform idem_private.require_fresh_snapshot(reserve.scope, reserve.key);
@@ -98,15 +98,18 @@ begin
         if leased then
             reserve.lease := coalesce(reserve.lease, settings.lease);
         end if;
-        reserve.token := coalesce(reserve.token, gen_random_uuid());
-        select s.value into strict secret from idem_private.secret as s;
+        select
+            coalesce(reserve.token, gen_random_uuid()),
+            idem_private.derive_key(s.value, reserve.scope, reserve.key, '')
+        into strict reserve.token, downstream_key
+        from idem_private.secret as s;
         insert into idem_private.reservation (
             scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
-            leased, lease, lease_until, state
+            leased, must_complete, lease, lease_until, state
         ) values (
-            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, at, at + settings.ttl,
-            clock_timestamp(), pg_current_xact_id(), reserve.token, 1, leased, reserve.lease, at + reserve.lease,
-            reserve.state
+            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, settings.at,
+            settings.at + settings.ttl, clock_timestamp(), pg_current_xact_id(), reserve.token, 1,
+            leased is true, leased is not true, reserve.lease, settings.at + reserve.lease, reserve.state
         )
         on conflict do nothing;
         if found then
@@ -114,8 +117,8 @@ begin
                 perform idem_private.note_leased(reserve.scope, reserve.key, false);
             end if;
             return row(
-                'started', reserve.token, 1, idem_private.derive_key(secret, reserve.scope, reserve.key, ''),
-                null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + settings.ttl
+                'started', reserve.token, 1, downstream_key, null, reserve.state, null, null, null, null, null,
+                settings.at, settings.at + reserve.lease, null, settings.at + settings.ttl
             )::idem.reservation;
         end if;
     end loop;

@@ -1,5 +1,5 @@
 -- Runs as the caller and without a SET clause: the handler has the caller's rights and search_path. What needs more is
--- done by run_begin and run_end, and names here are qualified against that search_path.
+-- done by run_begin, reserve and run_end, and names here are qualified against that search_path.
 create or replace function idem.run(
     scope text,
     key text,
@@ -10,23 +10,39 @@ create or replace function idem.run(
 ) returns idem.reservation
 language plpgsql volatile as $$
 declare
+    signature constant pg_catalog.text := run.handler::pg_catalog.text;
+    locked constant boolean := idem.run_begin(run.scope, run.key);
     answer idem.reservation;
-    response idem.response;
+    -- an array of one, since a composite value by itself is spread over the fields of the target
+    responses idem.response[];
 begin
-    answer := idem.run_begin(run.scope, run.key, run.fingerprint, run.handler, run.policy);
-    if answer.outcome operator(pg_catalog.=) 'started' then
-        execute pg_catalog.format('select * from %s($1)', run.handler::pg_catalog.regproc)
-        into response using run.args;
-        answer := idem.run_end(
-            run.scope, run.key, run.fingerprint, answer.token,
-            response.status, response.headers, response.body, run.policy
-        );
+    -- The type is written out in full where another of its name is found first.
+    if pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)'
+        or pg_catalog.right(signature, 18) operator(pg_catalog.=) '(pg_catalog.jsonb)' then
+        if not locked then
+            answer := idem.reserve(run.scope, run.key, run.fingerprint, policy => run.policy);
+            if answer.outcome operator(pg_catalog.<>) 'started' then
+                return answer;
+            end if;
+        end if;
+        execute
+            'select array[' operator(pg_catalog.||) pg_catalog.left(
+                signature, case when pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)' then -7 else -18 end
+            ) operator(pg_catalog.||) '($1)::idem.response]'
+        into strict responses using run.args;
+        return idem.run_end(run.scope, run.key, run.fingerprint, answer.token, responses[1], run.policy);
     end if;
-    return answer;
+    raise exception using
+        errcode = '22023',
+        message = 'the handler must be a function of one jsonb that returns idem.response',
+        detail = pg_catalog.jsonb_build_object(
+            'code', 'handler_unfit', 'argument', 'handler'
+        )::pg_catalog.text,
+        hint = 'Create it as function pay(args jsonb) returns idem.response, and pass ''pay(jsonb)''.';
 end
 $$;
 
 comment on function idem.run(text, text, bytea, regprocedure, jsonb, text) is
-'Reserves, calls handler(args) with the caller''s rights, and stores the idem.response it returns, whatever its status, in one call and one write. Outcome started: the handler ran now; status, headers and body are its own. A handler that raises rolls everything back and leaves the key free. Errors: IK001, IK002, IK006, 22023.';
+'Reserves, calls handler(args) with the caller''s rights, and stores the idem.response it returns, whatever its status, in one call and one write. Outcome started: the handler ran now; status, headers and body are its own. A handler that raises rolls everything back and leaves the key free. Errors: IK001, IK002, IK006, 22023, 42846.';
 
 revoke all on function idem.run(text, text, bytea, regprocedure, jsonb, text) from public;

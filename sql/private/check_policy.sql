@@ -8,6 +8,7 @@ declare
     problem text;
     unfit text;
 begin
+    new.scopes_bound := exists (select from idem_private.scope_binding);
     problem := case
         when new.name is null or new.name = '' then 'name: a policy needs a name'
         when length(new.name) > 100 or new.name collate "C" ~ '[\x01-\x1f\x7f-\x9f]'

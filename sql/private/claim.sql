@@ -17,6 +17,7 @@ begin
         owner_xid = null,
         token = gen_random_uuid(),
         leased = true,
+        must_complete = false,
         put_off = false,
         lease = claim.lease,
         lease_until = claim.at + claim.lease

@@ -34,7 +34,7 @@ begin
     end if;
     perform idem_private.replace_expired(
         found_row, null, null, mark_existing.policy, mark_existing.ttl, false, null, null,
-        '00000000-0000-0000-0000-000000000000', at
+        null, at
     );
     return 'first';
 end

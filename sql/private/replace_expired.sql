@@ -31,6 +31,7 @@ begin
         token = replace_expired.token,
         attempt = 1,
         leased = replace_expired.leased,
+        must_complete = not replace_expired.leased and replace_expired.completed_at is null,
         put_off = false,
         lease = replace_expired.lease,
         lease_until = at + replace_expired.lease,

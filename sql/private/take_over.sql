@@ -15,6 +15,7 @@ begin
         token = take_over.token,
         attempt = r.attempt + 1,
         leased = take_over.leased,
+        must_complete = not take_over.leased,
         put_off = false,
         lease = take_over.lease,
         lease_until = at + take_over.lease,

@@ -27,10 +27,13 @@ create table idem_private.policy (
     include text[],
     profile text not null default 'ietf',
     problem_type_base text,
-    replay_header text
+    replay_header text,
+    scopes_bound boolean not null default false
 );
 
 comment on table idem_private.policy is 'Named settings; public as the view idem.policies.';
+comment on column idem_private.policy.scopes_bound is
+'No setting: whether idem_private.scope_binding has rows, the same in all policies. The hot paths read a policy anyway.';
 
 -- A reservation reads its policy without locking it, so one may be inserted while its policy is being deleted. The
 -- settings of a deleted policy stay here, so that such a row keeps them.

@@ -12,11 +12,12 @@ create table idem_private.reservation (
     expires_at timestamptz not null,
     expired_at timestamptz,
     purge_at timestamptz,
-    owned_at timestamptz not null,
+    owned_at timestamptz,
     owner_xid xid8,
-    token uuid not null,
+    token uuid,
     attempt int not null,
     leased boolean not null,
+    must_complete boolean not null default false,
     put_off boolean not null default false,
     lease interval,
     lease_until timestamptz,
@@ -45,11 +46,13 @@ comment on column idem_private.reservation.expired_at is
 comment on column idem_private.reservation.purge_at is
 'Purge leaves the row alone until then; null: until expires_at. It decides nothing else.';
 comment on column idem_private.reservation.owned_at is
-'When the present owner took the row, by the real clock. A transaction id may come again in a restored database; together with a time that is not before the start of the transaction it means this very transaction.';
+'When the present owner took the row, by the real clock; null in a row of idem.run, which never had an owner. A transaction id may come again in a restored database; together with a time that is not before the start of the transaction it means this very transaction.';
 comment on column idem_private.reservation.owner_xid is
 'Transaction that took the row by reserve or takeover; null where a claim took it.';
-comment on column idem_private.reservation.token is 'Proof of ownership; every later call is compare-and-set on it.';
+comment on column idem_private.reservation.token is 'Proof of ownership; every later call is compare-and-set on it. Null in a row that was stored finished: by idem.run, idem.once and idem.once_many.';
 comment on column idem_private.reservation.leased is 'Mode: false is atomic.';
+comment on column idem_private.reservation.must_complete is
+'Atomic and not stored finished: the check at commit looks at this row. One column, since the condition of a trigger is parsed at every insert.';
 comment on column idem_private.reservation.put_off is
 'The check at commit came too early, within reserve, and will come again.';
 comment on column idem_private.reservation.lease is 'Length of the lease as reserved, for renewals that name none.';

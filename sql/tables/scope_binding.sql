@@ -1,4 +1,4 @@
--- As long as it is empty every role may name any scope, and calls find that out from this table alone. Roles are kept
+-- As long as it is empty every role may name any scope. Roles are kept
 -- as oids, so that a binding outlives the renaming of its role; a dump writes their names.
 create table idem_private.scope_binding (
     role regrole not null,

@@ -222,13 +222,13 @@ def test_a_row_ended_after_the_snapshot_is_not_taken_over(shop: Database, isolat
 @pytest.mark.parametrize("token", ["null", "gen_random_uuid()"])
 def test_run_end_stores_nothing_for_a_key_that_another_transaction_holds(shop: Database, token: str) -> None:
     other = impatient(shop)
-    end = f"select idem.run_end('shop', 'k', null, {token}, 500, null, null)"
+    end = f"select idem.run_end('shop', 'k', null, {token}, row(500, null, null))"
     holders: list[Callable[[psycopg.Connection], Any]] = [
         lambda connection: run(connection, "k", "pay(jsonb)"),
         lambda connection: reserve(connection, "k"),
         lambda connection: reserve(connection, "k", mode="leased"),
         lambda connection: once(connection, "k"),
-        lambda connection: connection.execute("select idem.run_begin('shop', 'k', null, 'pay(jsonb)')"),
+        lambda connection: connection.execute("select idem.run_begin('shop', 'k')"),
     ]
     for hold in holders:
         holder = shop.connect()
@@ -244,7 +244,7 @@ def test_run_end_stores_nothing_for_a_key_that_another_transaction_holds(shop: D
 
 def test_run_begin_without_run_end_keeps_nothing_after_its_transaction(shop: Database) -> None:
     connection, other = shop.connect(), impatient(shop)
-    connection.execute("select idem.run_begin('shop', 'k', null, 'pay(jsonb)')")
+    connection.execute("select idem.run_begin('shop', 'k')")
     connection.commit()
     assert stored(other, "k") is None
     assert run(other, "k", "pay(jsonb)").outcome == "started"

@@ -121,6 +121,7 @@ create table idem_private.policy (
     profile text not null default 'ietf'::text,
     problem_type_base text,
     replay_header text,
+    scopes_bound boolean not null default false,
     constraint policy_pkey PRIMARY KEY (name)
 );
 
@@ -134,11 +135,12 @@ create table idem_private.reservation (
     expires_at timestamp with time zone not null,
     expired_at timestamp with time zone,
     purge_at timestamp with time zone,
-    owned_at timestamp with time zone not null,
+    owned_at timestamp with time zone,
     owner_xid xid8,
-    token uuid not null,
+    token uuid,
     attempt integer not null,
     leased boolean not null,
+    must_complete boolean not null default false,
     put_off boolean not null default false,
     lease interval,
     lease_until timestamp with time zone,
@@ -176,6 +178,7 @@ create table idem_private.retired_policy (
     profile text not null,
     problem_type_base text,
     replay_header text,
+    scopes_bound boolean not null,
     constraint retired_policy_pkey PRIMARY KEY (name)
 );
 
@@ -219,9 +222,11 @@ CREATE TRIGGER retire_policy BEFORE DELETE ON idem_private.policy FOR EACH ROW E
 
 CREATE TRIGGER revive_policy AFTER INSERT ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.revive_policy();
 
-CREATE CONSTRAINT TRIGGER reservation_completed AFTER INSERT OR UPDATE OF token ON idem_private.reservation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((NOT new.leased) AND (new.completed_at IS NULL))) EXECUTE FUNCTION idem_private.require_completion();
+CREATE CONSTRAINT TRIGGER reservation_completed AFTER INSERT OR UPDATE OF token ON idem_private.reservation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.must_complete) EXECUTE FUNCTION idem_private.require_completion();
 
 CREATE CONSTRAINT TRIGGER reservation_left_behind AFTER INSERT OR UPDATE OF token ON idem_private.reservation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((NOT new.leased) AND (new.completed_at IS NULL))) EXECUTE FUNCTION idem_private.note_left_behind();
+
+CREATE TRIGGER scope_binding_changed AFTER INSERT OR DELETE OR TRUNCATE ON idem_private.scope_binding FOR EACH STATEMENT EXECUTE FUNCTION idem_private.note_scopes_bound();
 
 create function idem.bind_scope(
     role name,
@@ -497,11 +502,8 @@ language plpgsql volatile;
 
 create function idem.run_begin(
     scope text,
-    key text,
-    fingerprint bytea,
-    handler regprocedure,
-    policy text default 'default'::text
-) returns idem.reservation
+    key text
+) returns boolean
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
@@ -510,9 +512,7 @@ create function idem.run_end(
     key text,
     fingerprint bytea,
     token uuid,
-    status integer,
-    headers jsonb,
-    body bytea,
+    response idem.response,
     policy text default 'default'::text
 ) returns idem.reservation
 language plpgsql volatile security definer
@@ -660,11 +660,6 @@ create function idem_private.check_scope(
     scope text
 ) returns void
 language plpgsql stable;
-
-create function idem_private.check_token(
-    token uuid
-) returns void
-language plpgsql immutable;
 
 create function idem_private.claim(
     held idem_private.reservation,
@@ -859,6 +854,9 @@ create function idem_private.mismatched_fields(
 ) returns text[]
 language sql immutable;
 
+create function idem_private.moved_clock() returns timestamp with time zone
+language plpgsql volatile;
+
 create function idem_private.note_leased(
     scope text,
     key text,
@@ -877,6 +875,10 @@ create function idem_private.note_purge(
     caught_up boolean
 ) returns boolean
 language plpgsql volatile;
+
+create function idem_private.note_scopes_bound() returns trigger
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
 
 create function idem_private.only_included(
     doc jsonb,

@@ -54,6 +54,19 @@ def test_i1_without_the_lock_the_constraint_still_lets_one_owner_in(db: Database
         assert loser.result(30).outcome == "replay"
 
 
+def test_i1_a_completion_in_an_earlier_life_does_not_count(testing_db: Database) -> None:
+    """Nor does it where a caller draws tokens badly, and uses the same one again."""
+    connection = testing_db.connect()
+    token = reserve(connection, "k", token=uuid4()).token
+    complete(connection, "k", token)
+    connection.commit()
+    advance_clock(connection, timedelta(hours=25))
+    assert reserve(connection, "k", token=token).outcome == "started"
+    with pytest.raises(psycopg.Error) as caught:
+        connection.commit()
+    assert caught.value.sqlstate == "IK005"
+
+
 def test_i1_of_twenty_attempts_at_an_expired_key_one_owns_its_new_life(testing_db: Database) -> None:
     with testing_db.connect() as first:
         answer = reserve(first, "k", fingerprint=b"old")

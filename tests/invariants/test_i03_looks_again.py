@@ -227,7 +227,7 @@ def test_i3_the_second_half_of_run_waits_for_nobody_by_itself(db: Database) -> N
     # a wait would end in 55P03
     other.execute("set local lock_timeout = '100ms'")
     with pytest.raises(psycopg.Error) as caught:
-        other.execute("select idem.run_end('shop', 'k', null, null, 200, null, null)")
+        other.execute("select idem.run_end('shop', 'k', null, null, row(200, null, null))")
     assert caught.value.sqlstate == "IK002"
 
 

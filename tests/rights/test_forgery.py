@@ -50,8 +50,9 @@ select case p.prokind when 'p' then 'call ' else 'select ' end || p.oid::regproc
             when 'int4' then '1'
             when 'bytea' then 'a'
             when 'jsonb' then '[]'
+            when 'response' then '(200,[],a)'
             when 'uuid' then 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
-        end) || '::pg_catalog.' || t.typname
+        end) || '::' || t.typnamespace::regnamespace || '.' || t.typname
     from unnest(p.proargtypes::oid[]) with ordinality as argument (type, position)
     inner join pg_type as t on t.oid = argument.type
     order by argument.position

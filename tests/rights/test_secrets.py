@@ -51,8 +51,8 @@ REFUSED: list[tuple[str, list[Any]]] = [
         "select idem.http_reserve('shop', '\"k\"', 'POST', null, %s, 'text/plain', state => %s, token => %s)",
         [BODY, STATE, TOKEN],
     ),
-    ("select idem.run_end('shop', 'k', %s, null, 201, %s, %s)", [BODY, HEADERS, BODY]),
-    ("select idem.run_end('shop', 'k', %s, %s, 201, %s, %s)", [BODY, OTHER, HEADERS, BODY]),
+    ("select idem.run_end('shop', 'k', %s, null, row(201, %s, %s))", [BODY, HEADERS, BODY]),
+    ("select idem.run_end('shop', 'k', %s, %s, row(201, %s, %s))", [BODY, OTHER, HEADERS, BODY]),
     ("select idem.run('shop', 'new', %s, 'public.echo(jsonb)', %s)", [BODY, Jsonb({"x": SECRET})]),
 ]
 

@@ -106,10 +106,13 @@ create table idem_private.policy (
     include text[],
     profile text not null default 'ietf',
     problem_type_base text,
-    replay_header text
+    replay_header text,
+    scopes_bound boolean not null default false
 );
 
 comment on table idem_private.policy is 'Named settings; public as the view idem.policies.';
+comment on column idem_private.policy.scopes_bound is
+'No setting: whether idem_private.scope_binding has rows, the same in all policies. The hot paths read a policy anyway.';
 
 -- A reservation reads its policy without locking it, so one may be inserted while its policy is being deleted. The
 -- settings of a deleted policy stay here, so that such a row keeps them.
@@ -133,11 +136,12 @@ create table idem_private.reservation (
     expires_at timestamptz not null,
     expired_at timestamptz,
     purge_at timestamptz,
-    owned_at timestamptz not null,
+    owned_at timestamptz,
     owner_xid xid8,
-    token uuid not null,
+    token uuid,
     attempt int not null,
     leased boolean not null,
+    must_complete boolean not null default false,
     put_off boolean not null default false,
     lease interval,
     lease_until timestamptz,
@@ -166,11 +170,13 @@ comment on column idem_private.reservation.expired_at is
 comment on column idem_private.reservation.purge_at is
 'Purge leaves the row alone until then; null: until expires_at. It decides nothing else.';
 comment on column idem_private.reservation.owned_at is
-'When the present owner took the row, by the real clock. A transaction id may come again in a restored database; together with a time that is not before the start of the transaction it means this very transaction.';
+'When the present owner took the row, by the real clock; null in a row of idem.run, which never had an owner. A transaction id may come again in a restored database; together with a time that is not before the start of the transaction it means this very transaction.';
 comment on column idem_private.reservation.owner_xid is
 'Transaction that took the row by reserve or takeover; null where a claim took it.';
-comment on column idem_private.reservation.token is 'Proof of ownership; every later call is compare-and-set on it.';
+comment on column idem_private.reservation.token is 'Proof of ownership; every later call is compare-and-set on it. Null in a row that was stored finished: by idem.run, idem.once and idem.once_many.';
 comment on column idem_private.reservation.leased is 'Mode: false is atomic.';
+comment on column idem_private.reservation.must_complete is
+'Atomic and not stored finished: the check at commit looks at this row. One column, since the condition of a trigger is parsed at every insert.';
 comment on column idem_private.reservation.put_off is
 'The check at commit came too early, within reserve, and will come again.';
 comment on column idem_private.reservation.lease is 'Length of the lease as reserved, for renewals that name none.';
@@ -293,7 +299,7 @@ comment on table idem_private.access is
 'Which role holds which grant (client, resolver, monitor, operator); an upgrade gives it what was added.';
 
 -- sql/tables/scope_binding.sql
--- As long as it is empty every role may name any scope, and calls find that out from this table alone. Roles are kept
+-- As long as it is empty every role may name any scope. Roles are kept
 -- as oids, so that a binding outlives the renaming of its role; a dump writes their names.
 create table idem_private.scope_binding (
     role regrole not null,
@@ -396,6 +402,28 @@ comment on function idem_private.check_scope(text) is
 
 revoke all on function idem_private.check_scope(text) from public;
 
+-- sql/private/note_scopes_bound.sql
+-- Whoever writes a policy meanwhile waits, and then reads the bindings of now: see idem_private.check_policy.
+create or replace function idem_private.note_scopes_bound() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    bound boolean;
+begin
+    lock table idem_private.policy in share row exclusive mode;
+    bound := exists (select from idem_private.scope_binding);
+    update idem_private.policy as p set scopes_bound = bound where p.scopes_bound <> bound;
+    return null;
+end
+$$;
+
+comment on function idem_private.note_scopes_bound() is 'Keeps idem_private.policy.scopes_bound.';
+
+revoke all on function idem_private.note_scopes_bound() from public;
+
+create trigger scope_binding_changed
+after insert or delete or truncate on idem_private.scope_binding
+for each statement execute function idem_private.note_scopes_bound();
+
 -- sql/private/testing_enabled.sql
 create or replace function idem_private.testing_enabled() returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -411,15 +439,30 @@ comment on function idem_private.testing_enabled() is
 
 revoke all on function idem_private.testing_enabled() from public;
 
+-- sql/private/moved_clock.sql
+create or replace function idem_private.moved_clock() returns timestamptz
+language plpgsql volatile as $$
+begin
+    if idem_private.testing_enabled() then
+        return clock_timestamp() + current_setting('idem.clock_offset')::interval;
+    end if;
+    return clock_timestamp();
+end
+$$;
+
+comment on function idem_private.moved_clock() is
+'The clock of a session that has set idem.clock_offset, which counts only where testing is enabled.';
+
+revoke all on function idem_private.moved_clock() from public;
+
 -- sql/private/clock.sql
--- Without the setting, which is how production runs, this is inlined to clock_timestamp().
+-- Without the setting, which is how production runs, this is inlined to clock_timestamp(). It is on every hot path, and
+-- each part of an expression is prepared anew in every transaction: hence few of them.
 create or replace function idem_private.clock() returns timestamptz
 language sql volatile as $$
     select
         case
-            when coalesce(current_setting('idem.clock_offset', true), '') = '' then clock_timestamp()
-            when idem_private.testing_enabled()
-                then clock_timestamp() + current_setting('idem.clock_offset', true)::interval
+            when current_setting('idem.clock_offset', true) <> '' then idem_private.moved_clock()
             else clock_timestamp()
         end
 $$;
@@ -525,33 +568,16 @@ comment on function idem_private.check_mode(text, interval) is
 
 revoke all on function idem_private.check_mode(text, interval) from public;
 
--- sql/private/check_token.sql
-create or replace function idem_private.check_token(token uuid) returns void
-language plpgsql immutable as $$
-begin
-    -- The nil UUID is what idem.once writes: a mark has no owner.
-    if check_token.token = '00000000-0000-0000-0000-000000000000' then
-        raise exception using
-            errcode = '22023',
-            message = 'the token must be a random UUID',
-            detail = jsonb_build_object('code', 'token_not_random', 'argument', 'token')::text,
-            hint = 'Make a new one for every attempt, or leave it out.';
-    end if;
-end
-$$;
-
-comment on function idem_private.check_token(uuid) is 'Raises 22023 for the nil UUID.';
-
-revoke all on function idem_private.check_token(uuid) from public;
-
 -- sql/private/key_fits.sql
--- The quick yes for nearly every call; idem_private.check_key knows every rule, and says which one was broken.
+-- The quick yes for nearly every call; idem_private.check_key knows every rule, and says which one was broken. A
+-- newline is in neither set of characters, so that one regular expression can look at both texts; and once they are
+-- known to be ASCII, their bytes are their characters.
 create or replace function idem_private.key_fits(
     scope text, key text, min_length int, max_length int, pattern text
 ) returns boolean
 language sql immutable as $$
-    select pattern is null and length(key) between min_length and max_length and length(scope) <= 255
-        and key collate "C" ~ '^[!#-~][ -~]*$' and scope collate "C" ~ '^[!-~][ -~]*$'
+    select pattern is null and octet_length(key) between min_length and max_length and octet_length(scope) <= 255
+        and (key || e'\n' || scope) collate "C" ~ '^[!#-~][ -~]*\n[!-~][ -~]*$'
 $$;
 
 comment on function idem_private.key_fits(text, text, int, int, text) is
@@ -1089,6 +1115,10 @@ create or replace function idem_private.require_completion() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
+    -- What idem.complete has left; a savepoint that is rolled back takes it back. It saves the look.
+    if current_setting('idem_private.completed', true) = new.token || new.scope || e'\n' || new.key then
+        return null;
+    end if;
     perform from idem_private.reservation as r
     where r.scope = new.scope and r.key = new.key and r.token = new.token
         and r.completed_at is null and not r.leased;
@@ -1118,7 +1148,7 @@ revoke all on function idem_private.require_completion() from public;
 create constraint trigger reservation_completed
 after insert or update of token on idem_private.reservation
 deferrable initially deferred
-for each row when (not new.leased and new.completed_at is null)
+for each row when (new.must_complete)
 execute function idem_private.require_completion();
 
 -- sql/private/note_left_behind.sql
@@ -1278,6 +1308,7 @@ begin
         token = take_over.token,
         attempt = r.attempt + 1,
         leased = take_over.leased,
+        must_complete = not take_over.leased,
         put_off = false,
         lease = take_over.lease,
         lease_until = at + take_over.lease,
@@ -1338,6 +1369,7 @@ begin
         token = replace_expired.token,
         attempt = 1,
         leased = replace_expired.leased,
+        must_complete = not replace_expired.leased and replace_expired.completed_at is null,
         put_off = false,
         lease = replace_expired.lease,
         lease_until = at + replace_expired.lease,
@@ -1544,7 +1576,7 @@ begin
     end if;
     perform idem_private.replace_expired(
         found_row, null, null, mark_existing.policy, mark_existing.ttl, false, null, null,
-        '00000000-0000-0000-0000-000000000000', at
+        null, at
     );
     return 'first';
 end
@@ -1788,6 +1820,7 @@ begin
         owner_xid = null,
         token = gen_random_uuid(),
         leased = true,
+        must_complete = false,
         put_off = false,
         lease = claim.lease,
         lease_until = claim.at + claim.lease
@@ -2867,6 +2900,7 @@ declare
     problem text;
     unfit text;
 begin
+    new.scopes_bound := exists (select from idem_private.scope_binding);
     problem := case
         when new.name is null or new.name = '' then 'name: a policy needs a name'
         when length(new.name) > 100 or new.name collate "C" ~ '[\x01-\x1f\x7f-\x9f]'
@@ -3585,76 +3619,76 @@ create or replace function idem.reserve(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
+    leased boolean;
     max_rounds constant int := 10;
-    leased constant boolean := coalesce(reserve.mode, 'atomic') = 'leased';
-    at timestamptz;
     look record;
+    bound boolean;
     settings record;
-    secret bytea;
+    downstream_key uuid;
     answer idem.reservation;
 begin
-    if exists (select from idem_private.scope_binding) then
-        perform idem_private.check_scope(reserve.scope);
-    end if;
-    if leased or reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null
-        or reserve.token = '00000000-0000-0000-0000-000000000000' then
+    if reserve.mode is distinct from 'atomic' or reserve.lease is not null or reserve.fields is not null then
         perform idem_private.check_mode(reserve.mode, reserve.lease);
-        perform idem_private.check_token(reserve.token);
         reserve.lease := idem_private.check_interval('lease', reserve.lease);
         perform idem_private.check_fields(reserve.fields);
+        leased := reserve.mode = 'leased';
         if leased then
             perform idem_private.begin_leased();
         end if;
     end if;
-    select
-        p.name, p.ttl, p.lease, p.retry_after, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern
-    into settings
-    from idem_private.policy as p
-    where p.name = coalesce(reserve.policy, 'default') collate "C";
 
     for round in 1..max_rounds loop
         select
-            r.token, r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at,
-            r.status, r.headers, r.body
+            r.policy, r.fingerprint, r.attempt, r.created_at, r.expires_at, r.completed_at, r.status, r.headers, r.body
         into look
         from idem_private.reservation as r
         where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
-        at := idem_private.clock();
-
-        if look.token is not null and settings.name is not null then
-            -- The quick yes for a replay; idem_private.judge knows every rule.
-            if look.completed_at is not null and look.policy = settings.name
-                and look.fingerprint is not distinct from reserve.fingerprint
-                and at < idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention) then
+        -- The quick yes for a replay; idem_private.judge knows every rule.
+        if look.completed_at is not null and look.policy = coalesce(reserve.policy, 'default')
+            and look.fingerprint is not distinct from reserve.fingerprint then
+            select idem_private.real_expiry(look.expires_at, look.completed_at, p.min_retention), p.scopes_bound
+            into look.expires_at, bound
+            from idem_private.policy as p
+            where p.name = look.policy;
+            if bound is false and idem_private.clock() < look.expires_at then
                 return row(
                     'replay', null, look.attempt, null, null, null, look.status, look.headers, look.body, null, null,
-                    look.created_at, null, look.completed_at,
-                    idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention)
+                    look.created_at, null, look.completed_at, look.expires_at
                 )::idem.reservation;
             end if;
+        end if;
+
+        select
+            p.name, p.ttl, p.lease, p.retry_after, p.scopes_bound, idem_private.clock() as at,
+            idem_private.key_fits(
+                reserve.scope, reserve.key, p.key_min_length, p.key_max_length, p.key_pattern
+            ) as fits,
+            case
+                when look.created_at is null
+                    then pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key))
+            end as locked
+        into settings
+        from idem_private.policy as p
+        where p.name = coalesce(reserve.policy, 'default') collate "C";
+        if settings.fits is not true or settings.scopes_bound then
+            perform idem_private.check_scope(reserve.scope);
+            perform idem_private.check_call(reserve.scope, reserve.key, reserve.policy);
+        end if;
+        if look.created_at is not null then
             answer := idem_private.reserve_existing(
                 reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, settings.ttl,
-                leased, reserve.lease, settings.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
+                leased is true, reserve.lease, settings.lease, reserve.state, coalesce(reserve.token, gen_random_uuid())
             );
             if answer.outcome is not null then
                 return answer;
             end if;
             continue;
-        end if;
-
-        if idem_private.key_fits(
-            reserve.scope, reserve.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
-        ) is not true then
-            perform idem_private.check_call(reserve.scope, reserve.key, reserve.policy);
-        end if;
-        if not pg_try_advisory_xact_lock(idem_private.lock_id(reserve.scope, reserve.key)) then
+        elsif not settings.locked then
             return idem_private.busy(settings.retry_after);
         end if;
         perform from idem_private.reservation as r
         where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
-        if found then
-            continue;
-        end if;
+        continue when found;
 
         if current_setting('transaction_isolation') <> 'read committed' then
             perform idem_private.require_fresh_snapshot(reserve.scope, reserve.key);
@@ -3662,15 +3696,18 @@ begin
         if leased then
             reserve.lease := coalesce(reserve.lease, settings.lease);
         end if;
-        reserve.token := coalesce(reserve.token, gen_random_uuid());
-        select s.value into strict secret from idem_private.secret as s;
+        select
+            coalesce(reserve.token, gen_random_uuid()),
+            idem_private.derive_key(s.value, reserve.scope, reserve.key, '')
+        into strict reserve.token, downstream_key
+        from idem_private.secret as s;
         insert into idem_private.reservation (
             scope, key, fingerprint, fields, policy, created_at, expires_at, owned_at, owner_xid, token, attempt,
-            leased, lease, lease_until, state
+            leased, must_complete, lease, lease_until, state
         ) values (
-            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, at, at + settings.ttl,
-            clock_timestamp(), pg_current_xact_id(), reserve.token, 1, leased, reserve.lease, at + reserve.lease,
-            reserve.state
+            reserve.scope, reserve.key, reserve.fingerprint, reserve.fields, settings.name, settings.at,
+            settings.at + settings.ttl, clock_timestamp(), pg_current_xact_id(), reserve.token, 1,
+            leased is true, leased is not true, reserve.lease, settings.at + reserve.lease, reserve.state
         )
         on conflict do nothing;
         if found then
@@ -3678,8 +3715,8 @@ begin
                 perform idem_private.note_leased(reserve.scope, reserve.key, false);
             end if;
             return row(
-                'started', reserve.token, 1, idem_private.derive_key(secret, reserve.scope, reserve.key, ''),
-                null, reserve.state, null, null, null, null, null, at, at + reserve.lease, null, at + settings.ttl
+                'started', reserve.token, 1, downstream_key, null, reserve.state, null, null, null, null, null,
+                settings.at, settings.at + reserve.lease, null, settings.at + settings.ttl
             )::idem.reservation;
         end if;
     end loop;
@@ -3708,9 +3745,6 @@ create or replace function idem.complete(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
-    if exists (select from idem_private.scope_binding) then
-        perform idem_private.check_scope(complete.scope);
-    end if;
     if not idem_private.headers_are_pairs(complete.headers) then
         perform idem_private.refuse_headers();
     end if;
@@ -3725,9 +3759,14 @@ begin
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
         and r.completed_at is null and not r.leased and idem_private.owned_here(r.owner_xid, r.owned_at);
     if found then
+        -- For idem_private.require_completion.
+        complete.key := set_config(
+            'idem_private.completed', complete.token || complete.scope || e'\n' || complete.key, true
+        );
         return true;
     end if;
 
+    perform idem_private.check_scope(complete.scope);
     -- Anything else may have to be waited for, and the clock is read after that.
     perform from idem_private.reservation as r
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
@@ -3755,7 +3794,7 @@ begin
     if exists (
         select from idem_private.reservation as r
         where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
-            and r.completed_at is not null and r.token <> '00000000-0000-0000-0000-000000000000'
+            and r.completed_at is not null
             and r.status is not distinct from complete.status
             and r.headers is not distinct from complete.headers
             and r.body is not distinct from complete.body
@@ -3984,65 +4023,42 @@ comment on function idem.json_response(int, json, jsonb) is
 revoke all on function idem.json_response(int, json, jsonb) from public;
 
 -- sql/core/run_begin.sql
--- The first half of idem.run. Where nothing is stored yet, the lock of the key alone holds it until the transaction
--- ends, and run_end writes the row once, finished. Everything else is as in idem.reserve, by idem.reserve.
-create or replace function idem.run_begin(
-    scope text, key text, fingerprint bytea, handler regprocedure, policy text default 'default'
-) returns idem.reservation
+-- The first half of idem.run, for a key of which nothing is stored: its lock alone holds it until the transaction
+-- ends, and run_end writes the row once, finished. Locked first, so that one look is enough. Whether scope, key and
+-- policy are acceptable is for run_end to say: what the handler did meanwhile is rolled back with it.
+create or replace function idem.run_begin(scope text, key text) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-    look record;
-    begun idem.reservation;
+    locked boolean;
+    stored boolean;
+    bound boolean;
 begin
-    if exists (select from idem_private.scope_binding) then
+    locked := pg_try_advisory_xact_lock(idem_private.lock_id(run_begin.scope, run_begin.key));
+    select
+        exists (
+            select from idem_private.reservation as r
+            where r.scope = run_begin.scope collate "C" and r.key = run_begin.key collate "C"
+        ),
+        exists (select from idem_private.scope_binding)
+    into stored, bound;
+    if bound then
         perform idem_private.check_scope(run_begin.scope);
     end if;
-    if not exists (
-        select from pg_catalog.pg_proc as f
-        where f.oid = run_begin.handler and f.prorettype = 'idem.response'::regtype and not f.proretset
-            and f.prokind = 'f' and f.pronargs = 1 and f.proargtypes[0] = 'jsonb'::regtype
-    ) then
-        raise exception using
-            errcode = '22023',
-            message = 'the handler must be a function of one jsonb that returns idem.response',
-            detail = jsonb_build_object('code', 'handler_unfit', 'argument', 'handler')::text,
-            hint = 'Create it as function pay(args jsonb) returns idem.response, and pass ''pay(jsonb)''.';
+    if stored or locked is not true then
+        return false;
     end if;
-
-    select
-        p.name, p.retry_after, p.key_min_length, p.key_max_length, p.key_pattern, r.token as taken
-    into look
-    from idem_private.policy as p
-    left join idem_private.reservation as r
-        on r.scope = run_begin.scope collate "C" and r.key = run_begin.key collate "C"
-    where p.name = coalesce(run_begin.policy, 'default') collate "C";
-    if look.taken is null then
-        if idem_private.key_fits(
-            run_begin.scope, run_begin.key, look.key_min_length, look.key_max_length, look.key_pattern
-        ) is not true then
-            perform idem_private.check_call(run_begin.scope, run_begin.key, run_begin.policy);
-        end if;
-        if not pg_try_advisory_xact_lock(idem_private.lock_id(run_begin.scope, run_begin.key)) then
-            return idem_private.busy(look.retry_after);
-        end if;
-        perform from idem_private.reservation as r
-        where r.scope = run_begin.scope collate "C" and r.key = run_begin.key collate "C";
-        if not found then
-            perform idem_private.require_fresh_snapshot(run_begin.scope, run_begin.key);
-            begun.outcome := 'started';
-            begun.attempt := 1;
-            return begun;
-        end if;
+    if current_setting('transaction_isolation') <> 'read committed' then
+        perform idem_private.require_fresh_snapshot(run_begin.scope, run_begin.key);
     end if;
-    return idem.reserve(run_begin.scope, run_begin.key, run_begin.fingerprint, policy => run_begin.policy);
+    return true;
 end
 $$;
 
-comment on function idem.run_begin(text, text, bytea, regprocedure, text) is
-'For idem.run alone: what idem.reserve answers, but a new key is only locked, not stored yet; its token is null. Errors: IK001, IK006, 22023.';
+comment on function idem.run_begin(text, text) is
+'For idem.run alone: true holds a new key until the transaction ends, without storing anything; false: ask idem.reserve. Errors: 42501.';
 
-revoke all on function idem.run_begin(text, text, bytea, regprocedure, text) from public;
+revoke all on function idem.run_begin(text, text) from public;
 
 -- sql/core/run_end.sql
 -- The second half of idem.run. It stands alone: called without run_begin it is reserve and complete in one write, under
@@ -4052,24 +4068,19 @@ create or replace function idem.run_end(
     key text,
     fingerprint bytea,
     token uuid,
-    status int,
-    headers jsonb,
-    body bytea,
+    response idem.response,
     policy text default 'default'
 ) returns idem.reservation
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-    at constant timestamptz := idem_private.clock();
     settings record;
     answer idem.reservation;
 begin
-    if exists (select from idem_private.scope_binding) then
-        perform idem_private.check_scope(run_end.scope);
-    end if;
     if run_end.token is not null then
         if not idem.complete(
-            run_end.scope, run_end.key, run_end.token, run_end.status, run_end.headers, run_end.body
+            run_end.scope, run_end.key, run_end.token,
+            (run_end.response).status, (run_end.response).headers, (run_end.response).body
         ) then
             perform idem_private.refuse_owner_call(run_end.scope, run_end.key, run_end.token, false);
         end if;
@@ -4079,32 +4090,38 @@ begin
         return answer;
     end if;
 
-    if not idem_private.headers_are_pairs(run_end.headers) then
-        perform idem_private.refuse_headers();
-    end if;
-    select p.name, p.ttl, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern into settings
+    select
+        p.name, p.ttl, p.min_retention, p.scopes_bound, idem_private.clock() as at,
+        idem_private.headers_are_pairs((run_end.response).headers) is not false as pairs,
+        idem_private.key_fits(
+            run_end.scope, run_end.key, p.key_min_length, p.key_max_length, p.key_pattern
+        ) as fits,
+        pg_try_advisory_xact_lock(idem_private.lock_id(run_end.scope, run_end.key)) as locked
+    into settings
     from idem_private.policy as p
     where p.name = coalesce(run_end.policy, 'default') collate "C";
-    if idem_private.key_fits(
-        run_end.scope, run_end.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
-    ) is not true then
+    if (settings.fits and settings.pairs and not settings.scopes_bound) is not true then
+        perform idem_private.check_scope(run_end.scope);
         perform idem_private.check_call(run_end.scope, run_end.key, run_end.policy);
+        if not settings.pairs then
+            perform idem_private.refuse_headers();
+        end if;
     end if;
 
-    if pg_try_advisory_xact_lock(idem_private.lock_id(run_end.scope, run_end.key)) then
-        run_end.token := gen_random_uuid();
+    if settings.locked then
         insert into idem_private.reservation (
-            scope, key, fingerprint, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased,
-            completed_at, status, headers, body
+            scope, key, fingerprint, policy, created_at, expires_at, attempt, leased, completed_at, status, headers, body
         ) values (
-            run_end.scope, run_end.key, run_end.fingerprint, settings.name, at, at + settings.ttl, clock_timestamp(),
-            pg_current_xact_id(), run_end.token, 1, false, at, run_end.status, run_end.headers, run_end.body
+            run_end.scope, run_end.key, run_end.fingerprint, settings.name, settings.at, settings.at + settings.ttl,
+            1, false, settings.at, (run_end.response).status, (run_end.response).headers, (run_end.response).body
         )
         on conflict do nothing;
         if found then
             return row(
-                'started', run_end.token, 1, null, null, null, run_end.status, run_end.headers, run_end.body,
-                null, null, at, null, at, idem_private.real_expiry(at + settings.ttl, at, settings.min_retention)
+                'started', null, 1, null, null, null,
+                (run_end.response).status, (run_end.response).headers, (run_end.response).body,
+                null, null, settings.at, null, settings.at,
+                idem_private.real_expiry(settings.at + settings.ttl, settings.at, settings.min_retention)
             )::idem.reservation;
         end if;
     end if;
@@ -4116,14 +4133,14 @@ begin
 end
 $$;
 
-comment on function idem.run_end(text, text, bytea, uuid, int, jsonb, bytea, text) is
+comment on function idem.run_end(text, text, bytea, uuid, idem.response, text) is
 'For idem.run alone: stores the response of its handler. Errors: IK001, IK002, IK006, 22023.';
 
-revoke all on function idem.run_end(text, text, bytea, uuid, int, jsonb, bytea, text) from public;
+revoke all on function idem.run_end(text, text, bytea, uuid, idem.response, text) from public;
 
 -- sql/core/run.sql
 -- Runs as the caller and without a SET clause: the handler has the caller's rights and search_path. What needs more is
--- done by run_begin and run_end, and names here are qualified against that search_path.
+-- done by run_begin, reserve and run_end, and names here are qualified against that search_path.
 create or replace function idem.run(
     scope text,
     key text,
@@ -4134,76 +4151,87 @@ create or replace function idem.run(
 ) returns idem.reservation
 language plpgsql volatile as $$
 declare
+    signature constant pg_catalog.text := run.handler::pg_catalog.text;
+    locked constant boolean := idem.run_begin(run.scope, run.key);
     answer idem.reservation;
-    response idem.response;
+    -- an array of one, since a composite value by itself is spread over the fields of the target
+    responses idem.response[];
 begin
-    answer := idem.run_begin(run.scope, run.key, run.fingerprint, run.handler, run.policy);
-    if answer.outcome operator(pg_catalog.=) 'started' then
-        execute pg_catalog.format('select * from %s($1)', run.handler::pg_catalog.regproc)
-        into response using run.args;
-        answer := idem.run_end(
-            run.scope, run.key, run.fingerprint, answer.token,
-            response.status, response.headers, response.body, run.policy
-        );
+    -- The type is written out in full where another of its name is found first.
+    if pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)'
+        or pg_catalog.right(signature, 18) operator(pg_catalog.=) '(pg_catalog.jsonb)' then
+        if not locked then
+            answer := idem.reserve(run.scope, run.key, run.fingerprint, policy => run.policy);
+            if answer.outcome operator(pg_catalog.<>) 'started' then
+                return answer;
+            end if;
+        end if;
+        execute
+            'select array[' operator(pg_catalog.||) pg_catalog.left(
+                signature, case when pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)' then -7 else -18 end
+            ) operator(pg_catalog.||) '($1)::idem.response]'
+        into strict responses using run.args;
+        return idem.run_end(run.scope, run.key, run.fingerprint, answer.token, responses[1], run.policy);
     end if;
-    return answer;
+    raise exception using
+        errcode = '22023',
+        message = 'the handler must be a function of one jsonb that returns idem.response',
+        detail = pg_catalog.jsonb_build_object(
+            'code', 'handler_unfit', 'argument', 'handler'
+        )::pg_catalog.text,
+        hint = 'Create it as function pay(args jsonb) returns idem.response, and pass ''pay(jsonb)''.';
 end
 $$;
 
 comment on function idem.run(text, text, bytea, regprocedure, jsonb, text) is
-'Reserves, calls handler(args) with the caller''s rights, and stores the idem.response it returns, whatever its status, in one call and one write. Outcome started: the handler ran now; status, headers and body are its own. A handler that raises rolls everything back and leaves the key free. Errors: IK001, IK002, IK006, 22023.';
+'Reserves, calls handler(args) with the caller''s rights, and stores the idem.response it returns, whatever its status, in one call and one write. Outcome started: the handler ran now; status, headers and body are its own. A handler that raises rolls everything back and leaves the key free. Errors: IK001, IK002, IK006, 22023, 42846.';
 
 revoke all on function idem.run(text, text, bytea, regprocedure, jsonb, text) from public;
 
 -- sql/core/once.sql
--- A mark is a finished row without an owner: its token is the nil UUID, which no attempt may use. Nearly every message
+-- A mark is a finished row without an owner: it has no token. Nearly every message
 -- is a new one, so the lock is tried first and one look under it is enough; without the lock it still finds duplicates.
 create or replace function idem.once(scope text, key text, policy text default 'messages') returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-    at constant timestamptz := idem_private.clock();
     settings record;
     look record;
-    locked boolean;
 begin
-    if exists (select from idem_private.scope_binding) then
-        perform idem_private.check_scope(once.scope);
-    end if;
     select
-        p.name, p.ttl, p.min_retention, p.key_min_length, p.key_max_length, p.key_pattern
+        p.name, p.ttl, p.min_retention, p.scopes_bound, idem_private.clock() as at,
+        idem_private.key_fits(once.scope, once.key, p.key_min_length, p.key_max_length, p.key_pattern) as fits,
+        pg_try_advisory_xact_lock(idem_private.lock_id(once.scope, once.key)) as locked
     into settings
     from idem_private.policy as p
     where p.name = coalesce(once.policy, 'messages') collate "C";
-    if idem_private.key_fits(
-        once.scope, once.key, settings.key_min_length, settings.key_max_length, settings.key_pattern
-    ) is not true then
-        perform idem_private.check_call(once.scope, once.key, coalesce(once.policy, 'messages'));
-    end if;
-
-    locked := pg_try_advisory_xact_lock(idem_private.lock_id(once.scope, once.key));
     select r.policy, r.expires_at, r.completed_at into look
     from idem_private.reservation as r
     where r.scope = once.scope collate "C" and r.key = once.key collate "C";
-    if found then
-        -- The quick yes for a redelivery.
-        if look.completed_at is not null and look.policy = settings.name
-            and at < idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention) then
-            return 'duplicate';
-        end if;
-        return idem_private.mark_existing(once.scope, once.key, settings.name, settings.ttl);
-    elsif not locked then
-        return 'in_progress';
-    end if;
 
-    if current_setting('transaction_isolation') <> 'read committed' then
+    -- Anything but a new key.
+    if found or (settings.fits and settings.locked and not settings.scopes_bound) is not true
+        or current_setting('transaction_isolation') <> 'read committed' then
+        if settings.fits is not true or settings.scopes_bound then
+            perform idem_private.check_scope(once.scope);
+            perform idem_private.check_call(once.scope, once.key, coalesce(once.policy, 'messages'));
+        end if;
+        if look.completed_at is not null and look.policy = settings.name
+            and settings.at < idem_private.real_expiry(look.expires_at, look.completed_at, settings.min_retention) then
+            -- The quick yes for a redelivery.
+            return 'duplicate';
+        elsif look.policy is not null then
+            return idem_private.mark_existing(once.scope, once.key, settings.name, settings.ttl);
+        elsif not settings.locked then
+            return 'in_progress';
+        end if;
         perform idem_private.require_fresh_snapshot(once.scope, once.key);
     end if;
     insert into idem_private.reservation (
-        scope, key, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased, completed_at
+        scope, key, policy, created_at, expires_at, owned_at, owner_xid, attempt, leased, completed_at
     ) values (
-        once.scope, once.key, settings.name, at, at + settings.ttl, clock_timestamp(), pg_current_xact_id(),
-        '00000000-0000-0000-0000-000000000000', 1, false, at
+        once.scope, once.key, settings.name, settings.at, settings.at + settings.ttl, clock_timestamp(),
+        pg_current_xact_id(), 1, false, settings.at
     )
     on conflict do nothing;
     return case when found then 'first' else 'in_progress' end;
@@ -4282,11 +4310,11 @@ begin
     at := idem_private.clock();
     with marked as (
         insert into idem_private.reservation as r (
-            scope, key, policy, created_at, expires_at, owned_at, owner_xid, token, attempt, leased, completed_at
+            scope, key, policy, created_at, expires_at, owned_at, owner_xid, attempt, leased, completed_at
         )
         select
             once_many.scope, held.key, settings.name, at, at + settings.ttl, clock_timestamp(), pg_current_xact_id(),
-            '00000000-0000-0000-0000-000000000000', 1, false, at
+            1, false, at
         from unnest(locked) as held (key)
         where not exists (
             select from idem_private.reservation as r
@@ -4351,7 +4379,7 @@ begin
     perform idem_private.check_key(once_undo.scope, '-', 1, 1024, '');
     delete from idem_private.reservation as r
     where r.scope = once_undo.scope collate "C" and r.key = any(wanted_keys)
-        and r.token = '00000000-0000-0000-0000-000000000000'
+        and r.token is null
         and idem_private.owned_here(r.owner_xid, r.owned_at);
     get diagnostics undone = row_count;
     return undone;

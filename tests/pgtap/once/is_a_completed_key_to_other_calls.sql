@@ -15,10 +15,10 @@ select is(
     pg_temp.refusal(
         $$select idem.complete('billing', 'm1', '00000000-0000-0000-0000-000000000000', 200)$$
     ),
-    'IK002 already_completed', 'and without an owner, whatever the token'
+    'IK002 not_the_owner', 'and without an owner, whatever the token'
 );
 select is(
-    pg_temp.refusal(format($$select idem.%s$$, call)), 'IK004 other_mode', call
+    pg_temp.refusal(format($$select idem.%s$$, call)), 'IK002 not_the_owner', call
 )
 from unnest(array[
     $$release('billing', 'm1', '00000000-0000-0000-0000-000000000000')$$,

@@ -2,7 +2,7 @@ begin;
 select plan(3);
 
 create temp table answer as
-select * from idem.run_end('shop', 'k', '\x01', null, 201, '[["a", "b"]]', 'x');
+select * from idem.run_end('shop', 'k', '\x01', null, row(201, '[["a", "b"]]', 'x'));
 select results_eq(
     'select outcome, attempt, status, headers, body, expires_at - created_at from answer',
     $$values ('started', 1, 201, '[["a", "b"]]'::jsonb, 'x'::bytea, interval '24 hours')$$
