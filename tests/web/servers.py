@@ -11,7 +11,8 @@ from pathlib import Path
 from tests.support.database import ROOT
 from tests.support.waiting import wait_until
 
-_STOP_SECONDS = 20
+_START_SECONDS = 120
+_STOP_SECONDS = 60
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def _serving(command: list[str], port: int, log: Path, environment: dict[str, st
             start_new_session=True,
         )
     try:
-        wait_until(lambda: _answers(server, port, log), f"a server on port {port}")
+        wait_until(lambda: _answers(server, port, log), f"a server on port {port}", timeout=_START_SECONDS)
         yield
     finally:
         server.terminate()

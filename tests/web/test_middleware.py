@@ -370,7 +370,7 @@ def test_a_handler_that_waits_for_the_hang_up_is_told_of_it(
     asgi: Client, name: str, orders: Count, outcome: Callable[[str], str]
 ) -> None:
     with pytest.raises(httpx.ReadTimeout):
-        asgi.order(f"/until_disconnected?name={name}", name, timeout=0.5)
+        asgi.order(f"/until_disconnected?name={name}", name, timeout=httpx.Timeout(60, read=0.5))
     wait_until(lambda: outcome(name) == "completed", "the handler to go on")
     again = asgi.order(f"/until_disconnected?name={name}", name)
     assert again.json()["message"] == "http.disconnect"
@@ -381,7 +381,7 @@ def test_a_caller_that_hangs_up_does_not_lose_the_answer(
     web: Client, name: str, orders: Count, gate: Gate, outcome: Callable[[str], str]
 ) -> None:
     with pytest.raises(httpx.ReadTimeout):
-        web.order(f"/gated?name={name}", name, timeout=1)
+        web.order(f"/gated?name={name}", name, timeout=httpx.Timeout(60, read=1))
     gate.wait_for()
     gate.open()
     wait_until(lambda: outcome(name) == "completed", "the handler to end")
