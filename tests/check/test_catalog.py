@@ -47,6 +47,28 @@ EXCEPTIONS = {
         select t.oid::regtype::text from pg_type as t inner join pg_class as c on t.typrelid = c.oid
         where t.typnamespace = 'idem'::regnamespace and c.relkind = 'c'
             and obj_description(t.oid, 'pg_type') is null""",
+    "an object belongs to another role than its schema": f"""
+        select o.name from (
+            select p.oid::regprocedure::text as name, p.pronamespace as schema, p.proowner as owner from pg_proc as p
+            union all select c.oid::regclass::text, c.relnamespace, c.relowner from pg_class as c
+            union all select t.oid::regtype::text, t.typnamespace, t.typowner from pg_type as t
+            union all select n.nspname, 'idem'::regnamespace, n.nspowner from pg_namespace as n where n.oid in {OURS}
+        ) as o
+        inner join pg_namespace as n on o.schema = n.oid
+        where n.oid in {OURS} and o.owner <> n.nspowner""",
+    "a role gets at a table or into the private schema": """
+        select c.oid::regclass::text from pg_class as c cross join lateral aclexplode(c.relacl) as a
+        where c.relnamespace = 'idem_private'::regnamespace and a.grantee <> c.relowner
+        union all
+        select n.nspname::text from pg_namespace as n cross join lateral aclexplode(n.nspacl) as a
+        where n.nspname = 'idem_private' and a.grantee <> n.nspowner""",
+    "a function of the API is in no line of idem_private.rights, or in two": """
+        select p.oid::regprocedure::text from pg_proc as p
+        where p.pronamespace = 'idem'::regnamespace
+            and (select count(*) from idem_private.rights() as r where r.object = 'idem.' || p.proname) <> 1""",
+    "a line of idem_private.rights is of nothing": """
+        select r.object from idem_private.rights() as r
+        where to_regproc(r.object) is null and to_regclass(r.object) is null""",
     "a function of the API has an argument without a name": """
         select p.oid::regprocedure::text from pg_proc as p
         where p.pronamespace = 'idem'::regnamespace and p.pronargs > coalesce(cardinality(p.proargnames), 0)""",
