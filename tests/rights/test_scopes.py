@@ -150,6 +150,18 @@ def test_what_a_transaction_notes_in_its_settings_leads_to_no_other_tenant(
             reserve(tenant, "k", scope="tenant:1", mode="leased")
 
 
+@pytest.mark.parts
+@pytest.mark.parametrize("scope", ["TENANT:1", "TENANT:1:a", "Tenant:1/a"])
+def test_a_collation_that_holds_scopes_equal_does_not_widen_a_binding(
+    scope: str, tenant: psycopg.Connection, admin: psycopg.Connection
+) -> None:
+    admin.execute("create collation caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        tenant.execute(f"select idem.lookup('{scope}' collate caseless, 'k')".encode())
+
+    assert not is_refused(tenant, "tenant:1:a")
+
+
 def test_settings_of_test_suites_are_of_no_use(tenant: psycopg.Connection, other: psycopg.Connection) -> None:
     reserve(other, "k", scope="tenant:2", mode="leased")
     tenant.execute("set idem.clock_offset = '10 years'")
