@@ -213,6 +213,11 @@ _INVALID_BODY: dict[str, Any] = {
     "type": "object",
     "properties": {"detail": {"type": "array", "items": {"type": "object"}}},
 }
+_UNREADABLE_BODY: dict[str, Any] = {
+    "title": "HTTPException",
+    "type": "object",
+    "properties": {"detail": {"type": "string"}},
+}
 _RETRY_AFTER = {
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}}
 }
@@ -241,9 +246,11 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 """What a protected route answers besides its own: for `responses=`, where it is no `IdempotentRoute`."""
 
-# FastAPI documents its own 422 only where there is no other
+# FastAPI documents its own 422 only where there is no other, and its 400 nowhere
 RESPONSES[422]["content"]["application/json"] = {"schema": _INVALID_BODY}
 RESPONSES[422]["description"] += ", or the request is not valid"
+RESPONSES[400]["content"]["application/json"] = {"schema": _UNREADABLE_BODY}
+RESPONSES[400]["description"] += ", or the body cannot be read"
 
 
 def _is_protected(dependant: Dependant) -> bool:

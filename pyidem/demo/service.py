@@ -121,7 +121,7 @@ class AtProvider:
 
 def create_app(pool: Pool, provider: PaymentProvider, books: Books) -> FastAPI:
     """Return the application. Whoever calls it opens the pool."""
-    app = FastAPI(title="Refunds", version="1", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Refunds", version="1", docs_url=None, redoc_url=None, responses=_UNKNOWN_CLIENT)
     install(app)
     idem = AsyncIdem(pool)
     at_provider = AtProvider(provider, books)
@@ -169,7 +169,7 @@ def create_app(pool: Pool, provider: PaymentProvider, books: Books) -> FastAPI:
                 op.complete(201, answer.model_dump())
         return op.response.to_starlette()
 
-    @app.get("/refunds/{number}", dependencies=[Depends(_client)], responses=_NOT_FOUND)
+    @app.get("/refunds/{number:int}", dependencies=[Depends(_client)], responses=_NOT_FOUND)
     async def show(number: Annotated[int, Path(gt=0, lt=2**63)]) -> Refund:
         """Look a refund up."""
         async with pool.connection() as connection:
@@ -195,6 +195,7 @@ def _client(credentials: Annotated[HTTPAuthorizationCredentials, Depends(HTTPBea
     return client
 
 
+_UNKNOWN_CLIENT: Final[dict[int | str, dict[str, Any]]] = {401: {"description": "No bearer token, or an unknown one."}}
 _ASK_AGAIN: Final[dict[int | str, dict[str, Any]]] = {503: {"description": "The provider did not answer. Ask again."}}
 _NOT_FOUND: Final[dict[int | str, dict[str, Any]]] = {404: {"description": "There is no such refund."}}
 
