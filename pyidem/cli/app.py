@@ -9,7 +9,9 @@ from pyidem.cli.current import current
 from pyidem.cli.downgrade import downgrade
 from pyidem.cli.list_keys import list_keys
 from pyidem.cli.policy import policy
+from pyidem.cli.purge import purge
 from pyidem.cli.resolve import resolve
+from pyidem.cli.schedule import schedule
 from pyidem.cli.show import show
 from pyidem.cli.sql import sql
 from pyidem.cli.sweep import sweep
@@ -52,3 +54,5 @@ app.command()(resolve)
 app.command()(sweep)
 app.add_typer(policy, name="policy")
 app.command(epilog=DEMO_EPILOG)(demo)
+app.command()(purge)
+app.command()(schedule)
