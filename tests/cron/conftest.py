@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,7 +13,7 @@ from tests.support.database import OWNER, ROOT, Database
 
 
 @pytest.fixture
-def cron_db(server: Cluster) -> Iterator[Database]:
+def cron_db(server: Cluster, sources: Path) -> Iterator[Database]:
     """The database of pg_cron, with pyidem installed by OWNER, who may use pg_cron."""
     with ExitStack() as cleanup:
         database = Database(server, "postgres", cleanup)
@@ -21,7 +22,7 @@ def cron_db(server: Cluster) -> Iterator[Database]:
         cleanup.callback(admin.execute, "drop extension pg_cron")
         admin.execute(sql.SQL("grant create on database postgres to {}").format(sql.Identifier(OWNER)))
         admin.execute(sql.SQL("grant usage on schema cron to {}").format(sql.Identifier(OWNER)))
-        database.psql(ROOT / "sql" / "install.sql", user=OWNER)
+        database.psql(sources / "install.sql", user=OWNER)
         cleanup.callback(database.psql, ROOT / "sql" / "uninstall.sql", user=OWNER)
         yield database
 
