@@ -152,7 +152,7 @@ create table idem_private.reservation (
     headers jsonb,
     body bytea,
     constraint reservation_pkey PRIMARY KEY (scope, key)
-) with (fillfactor=70);
+) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.05);
 
 create table idem_private.retired_policy (
     name text collate "C" not null,
