@@ -150,4 +150,8 @@ def families(draw: st.DrawFn) -> list[bytes]:
     document = draw(documents)
     others = [draw(mutated(document)) for _ in range(3)]
     others.append(draw(mutated(others[0])))
+    if isinstance(document, Members) and document:
+        # with the first member twice, and the last of them as it was
+        name, child = document[0]
+        others.append(Members([(name, draw(mutated(child))), *document]))
     return [draw(spellings(each)).encode() for each in [document, document, *others, others[0]]]
