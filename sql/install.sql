@@ -98,7 +98,7 @@ begin;
 \ir private/check_request.sql
 \ir private/plain_json.sql
 \ir private/read_json.sql
-\ir private/json_value.sql
+\ir private/canonical_json.sql
 \ir private/json_fields.sql
 \ir private/percent_decoded.sql
 \ir private/read_form.sql

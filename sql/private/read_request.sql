@@ -47,7 +47,7 @@ begin
             kind := 'included';
             doc := idem_private.only_included(doc, read_request.include);
         end if;
-        value := idem_private.json_value(doc);
+        value := idem_private.canonical_json(doc);
         content := convert_to(value, 'UTF8');
         fields := idem_private.json_fields(
             case kind when 'json' then jsonb_build_object('', doc) else doc end, value, mark, secret

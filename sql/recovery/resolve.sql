@@ -30,7 +30,7 @@ begin
     settings := idem_private.policy_of(held.policy);
     at := idem_private.clock();
     phase := idem_private.phase(held, settings.min_retention, settings.tombstone, at);
-    if held.token is null or phase = 'absent' then
+    if held.scope is null or phase = 'absent' then
         perform idem_private.refuse_absent(resolve.scope, resolve.key);
     elsif resolve.attempt <> held.attempt then
         return false;

@@ -572,6 +572,11 @@ language sql immutable;
 create function idem_private.caller() returns name
 language sql stable;
 
+create function idem_private.canonical_json(
+    doc jsonb
+) returns text
+language plpgsql immutable;
+
 create function idem_private.check_answer(
     status integer,
     headers jsonb
@@ -785,11 +790,6 @@ create function idem_private.json_fields(
     mark text,
     secret bytea
 ) returns jsonb
-language plpgsql immutable;
-
-create function idem_private.json_value(
-    doc jsonb
-) returns text
 language plpgsql immutable;
 
 create function idem_private.judge(

@@ -79,7 +79,7 @@ drop function if exists idem_private.part_head(text);
 drop function if exists idem_private.read_form(bytea);
 drop function if exists idem_private.percent_decoded(text);
 drop function if exists idem_private.json_fields(jsonb, text, text, bytea);
-drop function if exists idem_private.json_value(jsonb);
+drop function if exists idem_private.canonical_json(jsonb);
 drop function if exists idem_private.read_json(bytea, text);
 drop function if exists idem_private.plain_json(pg_catalog.json, text);
 drop function if exists idem_private.check_request(text, text);

@@ -2235,9 +2235,9 @@ comment on function idem_private.read_json(bytea, text) is
 
 revoke all on function idem_private.read_json(bytea, text) from public;
 
--- sql/private/json_value.sql
+-- sql/private/canonical_json.sql
 -- jsonb's text is the same for equal documents but for the zeros that end a fraction. The check first: it is cheap.
-create or replace function idem_private.json_value(doc jsonb) returns text
+create or replace function idem_private.canonical_json(doc jsonb) returns text
 language plpgsql immutable as $$
 declare
     value text := doc::text;
@@ -2254,9 +2254,9 @@ begin
 end
 $$;
 
-comment on function idem_private.json_value(jsonb) is 'The same text for every spelling of a document.';
+comment on function idem_private.canonical_json(jsonb) is 'The same text for every spelling of a document.';
 
-revoke all on function idem_private.json_value(jsonb) from public;
+revoke all on function idem_private.canonical_json(jsonb) from public;
 
 -- sql/private/json_fields.sql
 -- A text with n commas outside strings has n + 1 leaves, so it is known beforehand whether the walk is worth it. A leaf
@@ -2616,7 +2616,7 @@ begin
             kind := 'included';
             doc := idem_private.only_included(doc, read_request.include);
         end if;
-        value := idem_private.json_value(doc);
+        value := idem_private.canonical_json(doc);
         content := convert_to(value, 'UTF8');
         fields := idem_private.json_fields(
             case kind when 'json' then jsonb_build_object('', doc) else doc end, value, mark, secret
@@ -4525,7 +4525,7 @@ begin
     settings := idem_private.policy_of(held.policy);
     at := idem_private.clock();
     phase := idem_private.phase(held, settings.min_retention, settings.tombstone, at);
-    if held.token is null or phase = 'absent' then
+    if held.scope is null or phase = 'absent' then
         perform idem_private.refuse_absent(resolve.scope, resolve.key);
     elsif resolve.attempt <> held.attempt then
         return false;

@@ -1,5 +1,5 @@
 -- jsonb's text is the same for equal documents but for the zeros that end a fraction. The check first: it is cheap.
-create or replace function idem_private.json_value(doc jsonb) returns text
+create or replace function idem_private.canonical_json(doc jsonb) returns text
 language plpgsql immutable as $$
 declare
     value text := doc::text;
@@ -16,6 +16,6 @@ begin
 end
 $$;
 
-comment on function idem_private.json_value(jsonb) is 'The same text for every spelling of a document.';
+comment on function idem_private.canonical_json(jsonb) is 'The same text for every spelling of a document.';
 
-revoke all on function idem_private.json_value(jsonb) from public;
+revoke all on function idem_private.canonical_json(jsonb) from public;
