@@ -3,8 +3,8 @@
 -- min_retention, or a tombstone) is put off to the time at which it could go, so that no later batch meets it before.
 -- That is a time for purge alone: what a row means to an attempt is decided when it is read.
 --
--- A dead index entry is stepped over by every scan until it is vacuumed, so idem.purge_all lets each batch begin where
--- the last one ended: both settings are between these two, and at worst make a batch skip rows.
+-- A dead index entry is stepped over by every scan until it is vacuumed, so idem.purge_all and pyidem purge let each
+-- batch begin where the last one ended: that is what both settings are for, which at worst make a batch skip rows.
 --
 -- The plan is the one meant here whatever the statistics say, which change with every batch.
 create or replace function idem.purge(max_rows int default 10000) returns bigint

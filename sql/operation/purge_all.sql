@@ -32,7 +32,7 @@ begin
                 operator(pg_catalog.>) longest;
     end loop;
 
-    -- For pyidem purge; pg_cron would write a notice into the log of the server, every minute.
+    -- Not a notice, which pg_cron would write into the log of the server every minute.
     raise debug using
         message = pg_catalog.format(
             '%s keys removed%s', removed,

@@ -47,7 +47,9 @@ begin
             'client:' || number % 1000, 'key-' || number, token, 201, '[["content-type", "application/json"]]',
             convert_to('{"id": ' || number || ', "text": "' || repeat('x', 200) || '"}', 'UTF8')
         );
-        commit;
+        if i % 20 = 0 then
+            commit;
+        end if;
     end loop;
 end
 $$;

@@ -5133,8 +5133,8 @@ revoke all on function idem.unbind_scope(name, text) from public;
 -- min_retention, or a tombstone) is put off to the time at which it could go, so that no later batch meets it before.
 -- That is a time for purge alone: what a row means to an attempt is decided when it is read.
 --
--- A dead index entry is stepped over by every scan until it is vacuumed, so idem.purge_all lets each batch begin where
--- the last one ended: both settings are between these two, and at worst make a batch skip rows.
+-- A dead index entry is stepped over by every scan until it is vacuumed, so idem.purge_all and pyidem purge let each
+-- batch begin where the last one ended: that is what both settings are for, which at worst make a batch skip rows.
 --
 -- The plan is the one meant here whatever the statistics say, which change with every batch.
 create or replace function idem.purge(max_rows int default 10000) returns bigint
@@ -5302,7 +5302,7 @@ begin
                 operator(pg_catalog.>) longest;
     end loop;
 
-    -- For pyidem purge; pg_cron would write a notice into the log of the server, every minute.
+    -- Not a notice, which pg_cron would write into the log of the server every minute.
     raise debug using
         message = pg_catalog.format(
             '%s keys removed%s', removed,
