@@ -19,7 +19,6 @@ help: ## show this list
 
 demo: $(VENV)/demo.stamp ## run the demonstration on an embedded server, e.g. ARGS="--operations 5000 --seed 7"
 	@$(PY) -m pyidem.demo $(ARGS)
-	@$(if $(filter --serve --json --help -h,$(ARGS)),,$(PY) -m pyidem.demo.crash)
 
 test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k reserve"
 	@$(PY) -m tests.support.provision

@@ -39,8 +39,9 @@ def demo(
 
     Starts a throwaway PostgreSQL server, a simulated payment provider and several worker processes. Requests and
     answers get lost, cut and delayed, requests arrive at several workers at once, workers are killed in the middle of
-    their work. In the end the databases are asked: one refund for each operation, one transfer at the provider, the
-    same answer to every retry.
+    their work. Then all of them are killed while the bank is at work, and a sweeper finds out what has become of that.
+    In the end the databases are asked: one refund for each operation, one transfer at the provider, the same answer to
+    every retry, and books that agree to the cent.
     """
     _require_packages()
     from pyidem.demo import report  # noqa: PLC0415 - needs the extra
@@ -57,7 +58,7 @@ def demo(
             return
         options = Options(operations, workers, clients, kill_every, new_seed() if seed is None else seed)
         console.print(f"Seed {options.seed}")
-        with report.progress(console, operations) as progress:
+        with report.progress(console, options.total) as progress:
             outcome = run(options, console.print, progress)
     except (ChildFailed, ServiceFailed, StageError, ClusterError) as error:
         console.print(f"pyidem.demo: {error}", markup=False)

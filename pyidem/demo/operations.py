@@ -66,3 +66,18 @@ def plan(count: int, rng: Random) -> list[Operation]:
         )
         for number in range(count)
     ]
+
+
+def plan_unknown(count: int, rng: Random) -> list[Operation]:
+    """Return so many refunds to bank accounts that the provider takes its time for."""
+    tokens = list(CLIENTS)
+    return [
+        Operation(
+            token=tokens[number % len(tokens)],
+            key=f"bank-{number // len(tokens):05}",
+            order=f"slow-{number:05}",
+            amount=rng.randint(1, 50_000),
+            method="bank",
+        )
+        for number in range(count)
+    ]

@@ -6,13 +6,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The settings of a run. `kill_every` is in seconds, on average; zero kills no worker at random."""
+    """The settings of a run.
+
+    `kill_every` is in seconds, on average; zero kills no worker at random. `by_bank` is the size of the second part.
+    """
 
     operations: int = 600
     workers: int = 4
     clients: int = 40
     kill_every: float = 2.0
     seed: int = 0
+    by_bank: int = 12
+
+    @property
+    def total(self) -> int:
+        """How many operations there are in both parts."""
+        return self.operations + self.by_bank
 
 
 def new_seed() -> int:

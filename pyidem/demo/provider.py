@@ -1,15 +1,16 @@
 """The simulated payment provider: another company, with its own process, database and idempotency keys.
 
 It makes one transfer for each idempotency key, however often it is asked, and writes down every call. For an order
-whose name begins with "slow" it takes its time to say what it has done, when it is asked for the first time.
+whose name begins with "slow" it is silent for a time after it has paid.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import httpx
+from psycopg import AsyncCursor
 from psycopg_pool import AsyncConnectionPool
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -19,7 +20,7 @@ from starlette.routing import Route
 from pyidem.demo.service import ProviderLost
 from pyidem.httpx import AsyncIdempotentTransport, Retries
 
-SLOW: Final = "slow"
+_SLOW: Final = "slow"
 _SLOW_SECONDS: Final = 3
 
 _TRANSFER = """
@@ -30,6 +31,10 @@ _TRANSFER = """
     on conflict (idempotency_key) do nothing
 """
 _NAME = "select 'tr_' || id from transfer where idempotency_key = %(key)s"
+_SILENCE = """
+    select greatest(0, %(seconds)s - extract(epoch from clock_timestamp() - min(called_at)))::float8
+    from call where idempotency_key = %(key)s
+"""
 
 
 class ProviderClient:
@@ -42,6 +47,14 @@ class ProviderClient:
         retries = Retries(attempts=2, total_time=3 * patience, first_pause=0.1)
         transport = AsyncIdempotentTransport(httpx.AsyncHTTPTransport(), retries)
         self._http = httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{port}", timeout=patience)
+
+    async def __aenter__(self) -> Self:
+        """Open connections as they are needed."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close them."""
+        await self._http.aclose()
 
     async def transfer(self, order: str, amount: int, *, idempotency_key: str) -> str:
         """Pay an amount back to the customer of an order and return the transfer's name."""
@@ -66,12 +79,18 @@ def make_app(*, dsn: str) -> Starlette:
 
     async def transfer(request: Request) -> JSONResponse:
         call: dict[str, Any] = {**await request.json(), "key": request.headers["Idempotency-Key"]}
+        call["seconds"] = _SLOW_SECONDS if call["order"].startswith(_SLOW) else 0
         async with pool.connection() as connection:
-            made = (await connection.execute(_TRANSFER, call)).rowcount
-            row = await (await connection.execute(_NAME, call)).fetchone()
-        assert row is not None
-        if made and call["order"].startswith(SLOW):
-            await asyncio.sleep(_SLOW_SECONDS)
-        return JSONResponse({"transfer": row[0]}, 201)
+            await connection.execute(_TRANSFER, call)
+            (name,) = await _only(await connection.execute(_NAME, call))
+            (silence,) = await _only(await connection.execute(_SILENCE, call))
+        await asyncio.sleep(silence)
+        return JSONResponse({"transfer": name}, 201)
 
     return Starlette(routes=[Route("/transfers", transfer, methods=["POST"])], lifespan=lifespan)
+
+
+async def _only(cursor: AsyncCursor[Any]) -> tuple[Any, ...]:
+    row: tuple[Any, ...] | None = await cursor.fetchone()
+    assert row is not None
+    return row

@@ -51,6 +51,7 @@ def as_document(outcome: Outcome) -> dict[str, Any]:
         "calls_retried": outcome.calls_retried,
         "most_attempts": outcome.most_attempts,
         "workers_killed": outcome.workers_killed,
+        "unknown": asdict(outcome.unknown),
         "effects": asdict(outcome.effects),
         "violations": [asdict(violation) for violation in outcome.violations],
         "ok": not outcome.violations,
@@ -73,7 +74,7 @@ def show(console: Console, outcome: Outcome) -> None:
             console.print(f"  {_describe(violation)}")
         return
     console.print(
-        f"OK: each of {outcome.options.operations:,} operations took effect exactly once, "
+        f"OK: each of {outcome.options.total:,} operations took effect exactly once, "
         f"and every retry got the same answer. ({outcome.seconds:.1f} s)",
         style="bold green",
     )
@@ -82,7 +83,7 @@ def show(console: Console, outcome: Outcome) -> None:
 def _rows(outcome: Outcome) -> list[tuple[str, int]]:
     attempts, effects = outcome.record.attempts, outcome.effects
     return [
-        ("Operations asked for", outcome.options.operations),
+        ("Operations asked for", outcome.options.total),
         ("Attempts sent", attempts.total()),
         ("  answered by doing the work", attempts[Result.COMPLETED]),
         ("  answered by replay", attempts[Result.REPLAYED]),
@@ -98,6 +99,8 @@ def _rows(outcome: Outcome) -> list[tuple[str, int]]:
         ("Most attempts that one call needed", outcome.most_attempts),
         ("Workers killed (-9)", outcome.workers_killed),
         ("Taken over from a dead or silent owner", effects.taken_over),
+        ("Unknown outcomes when all workers had died", outcome.unknown.outcomes),
+        ("  found out by the sweeper", outcome.unknown.swept.completed),
         ("Calls to the payment provider", effects.provider_calls),
         ("Transfers that the provider made", effects.transfers),
         ("Refunds committed", effects.refunds),

@@ -12,12 +12,14 @@ import psycopg
 from pyidem.demo.clients import Clients
 from pyidem.demo.fate import Fate
 from pyidem.demo.interrupt import run_until_interrupted
-from pyidem.demo.operations import plan
+from pyidem.demo.operations import plan, plan_unknown
 from pyidem.demo.options import Options
 from pyidem.demo.processes import Assassin
 from pyidem.demo.proxy import Hazards
 from pyidem.demo.record import Record
+from pyidem.demo.service import AtProvider
 from pyidem.demo.stage import Report, stage
+from pyidem.demo.unknown import MakeResolver, Unknown, play
 from pyidem.demo.verdict import Effects, Violation, judge, measure
 
 TO_SERVICE: Final = Hazards(
@@ -46,6 +48,7 @@ class Outcome:
     options: Options
     record: Record
     effects: Effects
+    unknown: Unknown
     calls_retried: int
     most_attempts: int
     workers_killed: int
@@ -53,15 +56,18 @@ class Outcome:
     violations: list[Violation]
 
 
-def run(options: Options, report: Report, progress: Progress) -> Outcome:
-    """Run the demonstration. `report` is told what begins, `progress` how many operations are answered."""
-    return run_until_interrupted(_run(options, report, progress))
+def run(options: Options, report: Report, progress: Progress, *, make_resolver: MakeResolver = AtProvider) -> Outcome:
+    """Run the demonstration. `report` is told what begins, `progress` how many operations are answered.
+
+    `make_resolver` is for tests: it makes what finds out for the sweeper.
+    """
+    return run_until_interrupted(_run(options, report, progress, make_resolver))
 
 
-async def _run(options: Options, report: Report, progress: Progress) -> Outcome:
+async def _run(options: Options, report: Report, progress: Progress, make_resolver: MakeResolver) -> Outcome:
     rng = Random(options.seed)  # noqa: S311 - chance, not secrets
-    operations = plan(options.operations, rng)
-    record = Record(operations)
+    operations, by_bank = plan(options.operations, rng), plan_unknown(options.by_bank, rng)
+    record = Record([*operations, *by_bank])
     async with stage(
         options.workers,
         report,
@@ -83,17 +89,21 @@ async def _run(options: Options, report: Report, progress: Progress) -> Outcome:
         began = time.monotonic()
         with Assassin(site.workers, options.kill_every, rng):
             await site.watch(asyncio.ensure_future(clients.perform(operations, options.clients)), look)
+        unknown = await play(site, clients, by_bank, report, look=look, make_resolver=make_resolver)
         seconds = time.monotonic() - began
         report("Asking the databases what came of it")
         with psycopg.connect(site.shop) as shop, psycopg.connect(site.provider) as provider:
             violations = judge(
                 shop,
                 provider,
-                operations,
+                [*operations, *by_bank],
+                unknown,
                 answers=record.answers,
                 reuse=record.reuse,
                 unanswered=clients.unanswered,
             )
             effects = measure(shop, provider)
         killed = sum(worker.deaths for worker in site.workers)
-    return Outcome(options, record, effects, clients.retried, clients.most_attempts, killed, seconds, violations)
+    return Outcome(
+        options, record, effects, unknown, clients.retried, clients.most_attempts, killed, seconds, violations
+    )

@@ -1,6 +1,7 @@
 """The API by itself, for whoever wants to call it by hand."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 
 from pyidem.demo.interrupt import run_until_interrupted
@@ -32,6 +33,13 @@ A worker that dies when the provider has answered, and the attempt that goes on 
   curl -si {url}/refunds/card -H 'Authorization: Bearer north' -H "Idempotency-Key: $k" \\
     -H 'Fate: die-after-provider' --json '{{"order": "A-18", "amount": 500}}'
   sleep 5; post /refunds/card $k '{{"order": "A-18", "amount": 500}}'
+The same with a bank transfer, which nobody takes over: its outcome is unknown (409) until somebody has found out:
+  k=$(key)
+  curl -si {url}/refunds/bank -H 'Authorization: Bearer north' -H "Idempotency-Key: $k" \\
+    -H 'Fate: die-after-provider' --json '{{"order": "A-19", "amount": 500}}'
+  sleep 5; post /refunds/bank $k '{{"order": "A-19", "amount": 500}}'
+  export PYIDEM_DSN='{dsn}'
+  '{python}' -m pyidem list; '{python}' -m pyidem show shop-north $k
 """
 
 
@@ -42,5 +50,5 @@ def serve(workers: int, port: int, report: Report, tell: Callable[[str], None]) 
 
 async def _serve(workers: int, port: int, report: Report, tell: Callable[[str], None]) -> None:
     async with stage(workers, report, port=port) as site:
-        tell(_INTRODUCTION.format(url=f"http://127.0.0.1:{site.port}"))
+        tell(_INTRODUCTION.format(url=f"http://127.0.0.1:{site.port}", dsn=site.shop, python=sys.executable))
         await site.watch(asyncio.get_running_loop().create_future())

@@ -34,15 +34,19 @@ class Stage:
 
     Attributes:
         shop: connection string of the shop's database, for its owner.
-        provider: that of the provider's.
+        service: the same for the service.
+        provider: that of the provider's database.
         port: where the API is reached.
+        provider_port: where the provider is reached, without a proxy between.
         workers: the processes behind it.
         children: these and the provider.
     """
 
     shop: str
+    service: str
     provider: str
     port: int
+    provider_port: int
     workers: list[Child]
     children: list[Child]
     _log: Path
@@ -110,16 +114,13 @@ async def stage(
             return (await cleanup.enter_async_context(proxy)).port
 
         bank = start(provider.make_app, dsn=cluster.dsn(_PROVIDER))
+        service = cluster.dsn(_SHOP, user=schema.SERVICE_ROLE)
         provider_port = await open_proxy([bank.port], to_provider, "provider", _ignore)
-        settings = {
-            "dsn": cluster.dsn(_SHOP, user=schema.SERVICE_ROLE),
-            "provider_port": provider_port,
-            "patience": patience,
-        }
+        settings = {"dsn": service, "provider_port": provider_port, "patience": patience}
         staff = [start(worker.make_app, **settings) for _ in range(workers)]
         public = await open_proxy([one.port for one in staff], to_service, "service", observe, port)
         await asyncio.gather(*(_wait_until_it_answers(child) for child in children))
-        yield Stage(cluster.dsn(_SHOP), cluster.dsn(_PROVIDER), public, staff, children, log)
+        yield Stage(cluster.dsn(_SHOP), service, cluster.dsn(_PROVIDER), public, bank.port, staff, children, log)
 
 
 async def _wait_until_it_answers(child: Child) -> None:
@@ -151,6 +152,6 @@ def _create_databases(cluster: Cluster, lease: str) -> None:
             "update idem.policies set lease = %s::interval where name in ('card_refund', 'bank_transfer')", [lease]
         )
         shop.execute(sql.SQL("grant insert, select on refund, quote to {}").format(role))
-        shop.execute("select idem.grant_client(%s)", [schema.SERVICE_ROLE])
+        shop.execute("select idem.grant_client(%(role)s), idem.grant_resolver(%(role)s)", {"role": schema.SERVICE_ROLE})
     with psycopg.connect(cluster.dsn(_PROVIDER)) as provider:
         provider.execute(schema.PROVIDER)

@@ -12,6 +12,7 @@ from psycopg import Connection
 
 from pyidem.demo.operations import Operation
 from pyidem.demo.record import Heard, lower_case
+from pyidem.demo.unknown import Unknown
 
 Database: TypeAlias = Connection[Any]
 
@@ -55,6 +56,7 @@ def judge(
     shop: Database,
     provider: Database,
     operations: Sequence[Operation],
+    unknown: Unknown,
     *,
     answers: Mapping[Operation, Sequence[Heard]],
     reuse: Mapping[Operation, Sequence[Heard]],
@@ -75,9 +77,11 @@ def judge(
             "the key was accepted for another amount",
             _names(operations, lambda one: any(heard.status != 422 for heard in reuse.get(one, ()))),
         ),
+        ("names another transfer than the provider's", _misnamed(shop, provider, by_provider)),
         ("the key was left unfinished", _unfinished(shop)),
     ]
-    return [Violation(what, tuple(keys)) for what, keys in convicted if keys] + _sums(shop, operations)
+    named = [Violation(what, tuple(keys)) for what, keys in convicted if keys]
+    return [*named, *_sums(shop, operations), *_swept(unknown)]
 
 
 _Convicted: TypeAlias = Iterator[tuple[str, list[str]]]
@@ -122,6 +126,20 @@ def _stored(
         "got an answer other than the stored one",
         _names(operations, lambda one: any(heard.content != stored.get(one) for heard in answers.get(one, ()))),
     )
+
+
+def _misnamed(shop: Database, provider: Database, operations: Sequence[Operation]) -> list[str]:
+    """Compare the names of the transfers in the books of both."""
+    paid = set(provider.execute("select order_no, 'tr_' || id from transfer").fetchall())
+    booked = dict(shop.execute("select order_no, transfer from refund where transfer is not null").fetchall())
+    return _names(operations, lambda one: one.order in booked and (one.order, booked[one.order]) not in paid)
+
+
+def _swept(unknown: Unknown) -> list[Violation]:
+    settled = unknown.swept.completed
+    if 0 < unknown.outcomes == settled:
+        return []
+    return [Violation(f"{unknown.outcomes} outcomes were unknown, and the sweeper has found out {settled} of them")]
 
 
 def _unfinished(shop: Database) -> list[str]:

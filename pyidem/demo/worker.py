@@ -15,11 +15,13 @@ def make_app(*, dsn: str, provider_port: int, patience: float) -> App:
     """Return the application of one worker. `patience` is how many seconds it waits for the provider."""
     pool = AsyncConnectionPool(dsn, min_size=1, max_size=8, open=False)
 
+    provider = ProviderClient(provider_port, patience)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with pool:
+        async with pool, provider:
             yield
 
-    app = create_app(pool, FatefulProvider(ProviderClient(provider_port, patience)), FatefulBooks())
+    app = create_app(pool, FatefulProvider(provider), FatefulBooks())
     app.router.lifespan_context = lifespan
     return fateful(app)

@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 from typer.testing import CliRunner
 
+from pyidem import Swept
+from pyidem.aio import AsyncLeasedOp
 from pyidem.cli.app import app
 from pyidem.demo import run as run_module
 from pyidem.demo import schema
@@ -26,6 +29,8 @@ from pyidem.demo.__main__ import main
 from pyidem.demo.options import Options
 from pyidem.demo.record import Record, Result
 from pyidem.demo.run import Outcome, run
+from pyidem.demo.service import AtProvider, Books, Database, PaymentProvider, RefundRequest
+from pyidem.demo.unknown import Unknown
 from pyidem.demo.verdict import Effects, Violation
 from tests.support.database import ROOT
 from tests.support.waiting import wait_until
@@ -111,8 +116,8 @@ def test_the_demonstration_proves_that_nothing_ran_twice(temporary: Path) -> Non
     assert result["ok"] is True
     assert result["violations"] == []
     assert sum(result["results"].values()) == result["attempts"] > 60
-    assert result["effects"]["refunds"] == 60
-    assert 0 < result["effects"]["transfers"] < 60
+    assert result["effects"]["refunds"] == 72
+    assert 0 < result["effects"]["transfers"] < 72
     assert result["effects"]["provider_calls"] > result["effects"]["transfers"]
     # with this seed several first attempts meet each fate
     for what in (Result.REPLAYED, Result.REUSED, Result.REQUEST_LOST, Result.ANSWER_LOST, Result.CUT_OFF):
@@ -120,6 +125,8 @@ def test_the_demonstration_proves_that_nothing_ran_twice(temporary: Path) -> Non
     assert result["duplicates_in_parallel"] > 0
     assert result["workers_killed"] > 0
     assert result["effects"]["taken_over"] > 0
+    assert result["unknown"]["outcomes"] == result["unknown"]["swept"]["completed"] > 0
+    assert done.stderr.count(" lapsed  bank_transfer ") == result["unknown"]["outcomes"]
     assert processes_of(temporary) == []
     assert list(temporary.iterdir()) == []
 
@@ -148,15 +155,54 @@ def test_a_database_that_makes_some_refunds_twice_is_found_out(monkeypatch: pyte
     outcome = run(options, lambda _: None, lambda _: None)
     (twice, total) = outcome.violations
     assert twice.what == "was refunded more than once"
-    assert len(twice.keys) == outcome.effects.refunds - 20 > 0
+    assert len(twice.keys) == outcome.effects.refunds - options.total > 0
     assert total.what.endswith("were asked for")
+
+
+class PaysAgain(AtProvider):
+    """Pays under a key that the provider has never seen."""
+
+    def __init__(self, provider: PaymentProvider, books: Books) -> None:
+        super().__init__(_Forgetful(provider), books)
+
+
+class _Forgetful:
+    def __init__(self, provider: PaymentProvider) -> None:
+        self._provider = provider
+
+    async def transfer(self, order: str, amount: int, *, idempotency_key: str) -> str:  # noqa: ARG002
+        return await self._provider.transfer(order, amount, idempotency_key=str(uuid4()))
+
+
+class Believes(AtProvider):
+    """Takes for granted that the provider has paid."""
+
+    async def __call__(self, op: AsyncLeasedOp[Database]) -> None:
+        async with op.transaction() as connection:
+            await Books().enter(connection, "bank", RefundRequest(**op.state["request"]), "tr_0")
+            op.complete(201)
+
+
+@pytest.mark.parametrize(
+    ("resolver", "what"),
+    [
+        (PaysAgain, "was transferred by the provider more than once"),
+        (Believes, "names another transfer than the provider's"),
+    ],
+)
+def test_a_resolver_that_does_harm_is_found_out(resolver: type[AtProvider], what: str) -> None:
+    options = Options(operations=1, workers=1, kill_every=0, seed=1, by_bank=3)
+    outcome = run(options, lambda _: None, lambda _: None, make_resolver=resolver)
+    assert len(next(violation.keys for violation in outcome.violations if violation.what == what)) > 0
 
 
 def test_a_broken_promise_is_an_exit_code_of_1_and_names_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     record = Record([])
     record.attempts = Counter({Result.COMPLETED: 4})
     broken = Violation("was refunded more than once", ("shop-north/refund-00000", "shop-west/refund-00001"))
-    outcome = Outcome(Options(operations=3), record, Effects(4, 40, 0, 0, 0), 2, 5, 0, 1.0, [broken])
+    outcome = Outcome(
+        Options(operations=3), record, Effects(4, 40, 0, 0, 0), Unknown(2, Swept(completed=2)), 2, 5, 0, 1.0, [broken]
+    )
     monkeypatch.setattr(run_module, "run", lambda *_: outcome)
     shown = CliRunner().invoke(app, ["demo"])
     assert shown.exit_code == 1

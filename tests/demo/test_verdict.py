@@ -14,10 +14,12 @@ import psycopg
 import pytest
 from psycopg_pool import AsyncConnectionPool
 
+from pyidem import Swept
 from pyidem.demo import schema
 from pyidem.demo.operations import Operation, plan
 from pyidem.demo.record import Heard
 from pyidem.demo.service import Books, create_app
+from pyidem.demo.unknown import Unknown
 from pyidem.demo.verdict import judge, measure
 from tests.support.calls import reserve
 from tests.support.database import Database
@@ -34,7 +36,11 @@ class Provider:
 
     async def transfer(self, order: str, amount: int, *, idempotency_key: str) -> str:
         self.transfer_now(order, amount, idempotency_key)
-        return f"transfer for {order}"
+        row = self._connection.execute(
+            "select 'tr_' || id from transfer where idempotency_key = %s", [idempotency_key]
+        ).fetchone()
+        assert row is not None
+        return str(row[0])
 
     def transfer_now(self, order: str, amount: int, idempotency_key: str) -> None:
         self._connection.execute(
@@ -53,6 +59,7 @@ class Run:
         self.answers: defaultdict[Operation, list[Heard]] = defaultdict(list)
         self.reuse: defaultdict[Operation, list[Heard]] = defaultdict(list)
         self.unanswered: list[Operation] = []
+        self.unknown = Unknown(2, Swept(completed=2))
 
     async def perform(self, http: httpx.AsyncClient) -> None:
         for operation in self.operations:
@@ -73,6 +80,7 @@ class Run:
             self.connection,
             self.connection,
             self.operations,
+            self.unknown,
             answers=self.answers,
             reuse=self.reuse,
             unanswered=self.unanswered,
@@ -155,7 +163,24 @@ def test_a_second_transfer_under_another_downstream_key_is_convicted_by_name(run
 
 def test_a_transfer_that_was_never_made_is_convicted_by_name(run: Run) -> None:
     run.connection.execute("delete from transfer where order_no = %s", [run.card.order])
-    assert run.convicted() == {"was not transferred by the provider": (run.card.name,)}
+    assert run.convicted() == {
+        "was not transferred by the provider": (run.card.name,),
+        "names another transfer than the provider's": (run.card.name,),
+    }
+
+
+def test_a_transfer_that_the_provider_does_not_know_is_convicted_by_name(run: Run) -> None:
+    run.connection.execute("update refund set transfer = 'tr_0' where order_no = %s", [run.card.order])
+    assert run.convicted() == {"names another transfer than the provider's": (run.card.name,)}
+
+
+@pytest.mark.parametrize(("outcomes", "settled"), [(0, 0), (2, 1), (1, 2)])
+def test_a_sweeper_that_settles_another_number_than_was_unknown_is_convicted(
+    outcomes: int, settled: int, run: Run
+) -> None:
+    run.unknown = Unknown(outcomes, Swept(completed=settled))
+    (what,) = run.convicted()
+    assert what == f"{outcomes} outcomes were unknown, and the sweeper has found out {settled} of them"
 
 
 def test_a_transfer_for_store_credit_is_convicted(run: Run) -> None:
