@@ -132,6 +132,14 @@ begin;
 \ir private/present_objects.sql
 \ir private/record_objects.sql
 \ir private/drift.sql
+\ir private/unfinished_keys.sql
+\ir private/health_of_installation.sql
+\ir private/health_of_guards.sql
+\ir private/health_of_settings.sql
+\ir private/health_of_keys.sql
+\ir private/health_of_purge.sql
+\ir private/health_of_job.sql
+\ir private/health_of_server.sql
 
 -- core
 \ir core/downstream_key.sql
@@ -179,6 +187,8 @@ begin;
 \ir operation/forget.sql
 \ir operation/unschedule.sql
 \ir operation/schedule.sql
+\ir operation/health.sql
+\ir operation/stats.sql
 
 -- views
 \ir views/policies.sql

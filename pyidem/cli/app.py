@@ -6,6 +6,7 @@ import typer
 
 from pyidem import __version__
 from pyidem.cli.current import current
+from pyidem.cli.doctor import doctor
 from pyidem.cli.downgrade import downgrade
 from pyidem.cli.list_keys import list_keys
 from pyidem.cli.policy import policy
@@ -14,6 +15,7 @@ from pyidem.cli.resolve import resolve
 from pyidem.cli.schedule import schedule
 from pyidem.cli.show import show
 from pyidem.cli.sql import sql
+from pyidem.cli.stats import stats
 from pyidem.cli.sweep import sweep
 from pyidem.cli.upgrade import upgrade
 from pyidem.demo.app import EPILOG as DEMO_EPILOG
@@ -48,6 +50,8 @@ app.command()(upgrade)
 app.command(context_settings={"ignore_unknown_options": True})(downgrade)  # -1 is a revision
 app.command()(current)
 app.command()(sql)
+app.command()(doctor)
+app.command()(stats)
 app.command("list")(list_keys)
 app.command()(show)
 app.command()(resolve)

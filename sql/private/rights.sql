@@ -26,6 +26,8 @@ language sql immutable as $$
         ('idem.http_complete', 'execute', 'client, resolver, operator'),
         ('idem.policy_document', 'execute', 'client, operator'),
         ('idem.version', 'execute', 'client, resolver, monitor, operator'),
+        ('idem.health', 'execute', 'monitor, operator'),
+        ('idem.stats', 'execute', 'monitor, operator'),
         ('idem.claim_lapsed', 'execute', 'resolver, operator'),
         ('idem.resolve', 'execute', 'operator'),
         ('idem.history', 'execute', 'operator'),

@@ -6,11 +6,12 @@ from tests.support.database import Database
 
 pytestmark = pytest.mark.parts
 
-# What idem.schedule and purge know of pg_cron, which is not in this database.
+# What idem.schedule, purge and health know of pg_cron, which is not in this database.
 CRON = """
 create schema cron;
 create table cron.job (jobid bigint, command text, database text, username text, active boolean, jobname name);
 create table cron.job_run_details (
+    jobid bigint, runid bigint, status text, return_message text,
     command text, database text, username text, start_time timestamptz, end_time timestamptz
 );
 create function cron.schedule(text, text, text) returns bigint return 1;

@@ -352,6 +352,11 @@ create function idem.grant_resolver(
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.health() returns TABLE(check_name text, ok boolean, detail text, fix text)
+language sql volatile security definer
+set search_path=pg_catalog, pg_temp
+set jit=off;
+
 create function idem.history(
     scope text,
     key text
@@ -526,6 +531,11 @@ create function idem.schedule(
 ) returns bigint
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
+
+create function idem.stats() returns TABLE(policy text, state text, keys bigint, oldest timestamp with time zone, bytes bigint, estimated boolean)
+language sql volatile security definer
+set search_path=pg_catalog, pg_temp
+set jit=off;
 
 create function idem.unbind_scope(
     role name,
@@ -750,6 +760,31 @@ create function idem_private.headers_are_pairs(
     headers jsonb
 ) returns boolean
 language sql immutable;
+
+create function idem_private.health_of_guards() returns TABLE(check_name text, ok boolean, detail text, fix text)
+language sql stable;
+
+create function idem_private.health_of_installation() returns TABLE(check_name text, ok boolean, detail text, fix text)
+language plpgsql stable;
+
+create function idem_private.health_of_job() returns TABLE(check_name text, ok boolean, detail text, fix text)
+language plpgsql volatile;
+
+create function idem_private.health_of_keys() returns TABLE(check_name text, ok boolean, detail text, fix text)
+language sql volatile;
+
+create function idem_private.health_of_purge() returns TABLE(check_name text, ok boolean, detail text, fix text)
+language plpgsql volatile
+set search_path=pg_catalog, pg_temp
+set enable_seqscan=off
+set enable_bitmapscan=off
+set enable_sort=off;
+
+create function idem_private.health_of_server() returns TABLE(check_name text, ok boolean, detail text, fix text)
+language sql stable;
+
+create function idem_private.health_of_settings() returns TABLE(check_name text, ok boolean, detail text, fix text)
+language sql stable;
 
 create function idem_private.hold(
     scope text,
@@ -1160,6 +1195,15 @@ set search_path=pg_catalog, pg_temp;
 
 create function idem_private.trim_job_runs() returns void
 language plpgsql volatile;
+
+create function idem_private.unfinished_keys() returns TABLE(policy text, state text, created_at timestamp with time zone, lapsed_at timestamp with time zone, retries boolean, claimable boolean)
+language sql stable
+set search_path=pg_catalog, pg_temp
+set enable_seqscan=off
+set enable_bitmapscan=off
+set enable_hashjoin=off
+set enable_mergejoin=off
+set jit=off;
 
 create function idem_private.without_ignored(
     doc jsonb,

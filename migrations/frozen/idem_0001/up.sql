@@ -3078,6 +3078,8 @@ language sql immutable as $$
         ('idem.http_complete', 'execute', 'client, resolver, operator'),
         ('idem.policy_document', 'execute', 'client, operator'),
         ('idem.version', 'execute', 'client, resolver, monitor, operator'),
+        ('idem.health', 'execute', 'monitor, operator'),
+        ('idem.stats', 'execute', 'monitor, operator'),
         ('idem.claim_lapsed', 'execute', 'resolver, operator'),
         ('idem.resolve', 'execute', 'operator'),
         ('idem.history', 'execute', 'operator'),
@@ -3575,6 +3577,611 @@ comment on function idem_private.drift() is
 'What differs from the installed revision: object, problem (changed, missing or extra), and how it changed.';
 
 revoke all on function idem_private.drift() from public;
+
+-- sql/private/unfinished_keys.sql
+-- By the list of unfinished keys, one by one, so that no completed one is read whatever the statistics say.
+create or replace function idem_private.unfinished_keys()
+returns table (
+    policy text, state text, created_at timestamptz, lapsed_at timestamptz, retries boolean, claimable boolean
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+    with clock as materialized (select idem_private.clock() as at)
+
+    select
+        r.policy,
+        s.state,
+        r.created_at,
+        case when s.state = 'lapsed' then idem_private.lapsed_at(r) end,
+        r.leased and p.on_lapse = 'retry' and (p.max_attempts is null or r.attempt < p.max_attempts),
+        u.claims < p.max_claims
+    from idem_private.unfinished as u
+    inner join idem_private.reservation as r on u.scope = r.scope and u.key = r.key and r.completed_at is null
+    cross join clock as c
+    left join lateral (
+        select a.on_lapse, a.max_attempts, a.max_claims from idem_private.policy as a where a.name = r.policy
+        union all
+        select b.on_lapse, b.max_attempts, b.max_claims from idem_private.retired_policy as b where b.name = r.policy
+        limit 1
+    ) as p on true
+    cross join lateral (
+        select idem_private.phase(r, interval '0', interval '0', c.at) as state
+    ) as s
+$$;
+
+comment on function idem_private.unfinished_keys() is
+'How each unfinished key stands, for idem.health and idem.stats: whether the next attempt may take it over, and a resolver claim it.';
+
+revoke all on function idem_private.unfinished_keys() from public;
+
+-- sql/private/health_of_installation.sql
+create or replace function idem_private.health_of_installation()
+returns table (check_name text, ok boolean, detail text, fix text)
+language plpgsql stable as $$
+declare
+    revision text;
+begin
+    if to_regclass('idem_private.alembic_version') is not null then
+        select v.version_num::text into revision from idem_private.alembic_version as v;
+    end if;
+    check_name := 'version';
+    ok := revision is not null;
+    detail := format('pyidem %s, revision %s', idem.version(), coalesce(revision, 'unknown'));
+    fix := 'insert into idem_private.alembic_version (version_num) values (''REVISION'');  -- pyidem sql shows the last one';
+    return next;
+
+    check_name := 'drift';
+    select
+        count(*) = 0,
+        case
+            when count(*) = 0 then 'every object is as the revision made it'
+            else format(
+                '%s not as the revision made them: %s%s', count(*),
+                string_agg(d.object || ' ' || d.problem, ', ') filter (where d.number <= 3),
+                case when count(*) > 3 then ', ...' end
+            )
+        end
+    into ok, detail
+    from (
+        select d.object, d.problem, row_number() over () as number from idem_private.drift() as d
+    ) as d;
+    fix := 'select * from idem_private.drift();  -- then run the files of sql/ that are named after these objects';
+    return next;
+end
+$$;
+
+comment on function idem_private.health_of_installation() is 'Checks of idem.health: what is installed, and what was changed since.';
+
+revoke all on function idem_private.health_of_installation() from public;
+
+-- sql/private/health_of_guards.sql
+-- Each one is put back as it was recorded.
+create or replace function idem_private.health_of_guards()
+returns table (check_name text, ok boolean, detail text, fix text)
+language sql stable as $$
+with recorded as (
+    select
+        max(o.definition ->> 'definition') filter (where o.name = 'reservation_pkey on idem_private.reservation') as primary_key,
+        max(o.definition ->> 'definition') filter (where o.name = 'idem_private.reservation_expiry') as expiry_index,
+        max(o.definition ->> 'definition')
+            filter (where o.name = 'reservation_completed on idem_private.reservation') as check_at_commit
+    from idem_private.object as o
+    where o.part_of = 'idem_private.reservation'
+),
+
+present as (
+    select
+        (
+            select bool_or(i.indisvalid)
+            from pg_catalog.pg_index as i
+            where i.indrelid = c.oid and i.indisprimary
+        ) as primary_key,
+        (
+            select bool_or(i.indisvalid)
+            from pg_catalog.pg_index as i
+            where i.indexrelid = to_regclass('idem_private.reservation_expiry')
+        ) as expiry_index,
+        (
+            select bool_or(t.tgenabled in ('O', 'A') and t.tginitdeferred)
+            from pg_catalog.pg_trigger as t
+            where t.tgrelid = c.oid and t.tgname = 'reservation_completed'
+        ) as check_at_commit,
+        current_setting('session_replication_role') as session_role
+    from pg_catalog.pg_class as c
+    where c.oid = 'idem_private.reservation'::regclass
+)
+
+select
+    'primary_key',
+    coalesce(p.primary_key, false),
+    case
+        when p.primary_key then 'decides every race'
+        when p.primary_key is null then 'missing: one key can be taken twice'
+        else 'invalid: one key can be taken twice'
+    end,
+    case
+        when p.primary_key is null then format('alter table idem_private.reservation add %s;', r.primary_key)
+        else 'reindex table idem_private.reservation;'
+    end
+from present as p cross join recorded as r
+union all
+select
+    'expiry_index',
+    coalesce(p.expiry_index, false),
+    case
+        when p.expiry_index then 'leads purge to what has expired'
+        when p.expiry_index is null then 'missing: each batch of purge reads the whole table'
+        else 'invalid: each batch of purge reads the whole table'
+    end,
+    case
+        when p.expiry_index is null then replace(r.expiry_index, 'CREATE INDEX', 'CREATE INDEX CONCURRENTLY') || ';'
+        else 'reindex index concurrently idem_private.reservation_expiry;'
+    end
+from present as p cross join recorded as r
+union all
+select
+    'check_at_commit',
+    coalesce(p.check_at_commit, false) and p.session_role <> 'replica',
+    case
+        when p.check_at_commit and p.session_role = 'replica'
+            then 'session_replication_role is replica: an atomic reservation can be committed unfinished'
+        when p.check_at_commit then 'no atomic reservation is committed unfinished'
+        when p.check_at_commit is null then 'its trigger is missing: an atomic reservation can be committed unfinished'
+        else 'its trigger is disabled: an atomic reservation can be committed unfinished'
+    end,
+    case
+        when p.check_at_commit is null then r.check_at_commit || ';'
+        when not p.check_at_commit
+            then 'alter table idem_private.reservation enable trigger reservation_completed;'
+        else format(
+            'alter database %1$I reset session_replication_role; alter role %2$I reset session_replication_role;',
+            current_database(), session_user
+        )
+    end
+from present as p cross join recorded as r
+$$;
+
+comment on function idem_private.health_of_guards() is 'Checks of idem.health: what the invariants rest on.';
+
+revoke all on function idem_private.health_of_guards() from public;
+
+-- sql/private/health_of_settings.sql
+-- What can be meant is left alone: only settings that undo each other are named.
+create or replace function idem_private.health_of_settings()
+returns table (check_name text, ok boolean, detail text, fix text)
+language sql stable as $$
+with odd as (
+    select p.name, o.problem, o.change
+    from idem_private.policy as p
+    cross join lateral (values
+        (
+            p.on_lapse = 'retry' and p.max_attempts = 1,
+            'retries after a lapse, but allows one attempt', 'max_attempts = null'
+        ),
+        (
+            p.min_retention > p.ttl,
+            format('keeps keys for min_retention (%s), which is longer than ttl (%s)', p.min_retention, p.ttl),
+            'min_retention = ttl'
+        ),
+        (
+            p.retry_after > greatest(p.ttl, p.min_retention),
+            'asks clients to come back when the answer is gone', 'retry_after = ''1 second'''
+        ),
+        (
+            p.lease > interval '1 hour',
+            format('says in_progress for %s after a crash', p.lease), 'lease = ''1 minute'''
+        ),
+        (p.required and p.methods = '{}', 'requires a key, but covers no method', 'methods = ''{POST,PATCH}''')
+    ) as o (found, problem, change)
+    where o.found
+),
+
+lacking as (
+    select a.role, a.given, r.object
+    from idem_private.access as a
+    inner join pg_catalog.pg_roles as held on a.role = held.oid
+    inner join idem_private.rights() as r on a.given = any(r.given_by)
+    where case
+        when r.privileges = 'execute' then not has_function_privilege(a.role, to_regproc(r.object), 'execute')
+        else not (
+            select bool_and(has_table_privilege(a.role, to_regclass(r.object), wanted.privilege))
+            from unnest(string_to_array(r.privileges, ', ')) as wanted (privilege)
+        )
+    end
+    union all
+    select a.role, a.given, 'schema idem'
+    from idem_private.access as a
+    inner join pg_catalog.pg_roles as held on a.role = held.oid
+    where not has_schema_privilege(a.role, 'idem', 'usage')
+)
+
+select
+    'policies',
+    count(*) = 0,
+    coalesce(
+        string_agg(format('%s %s', o.name, o.problem), '; ' order by o.name, o.problem),
+        'no policy contradicts itself'
+    ),
+    string_agg(format('update idem.policies set %s where name = %L;', o.change, o.name), ' ' order by o.name, o.problem)
+from odd as o
+union all
+select
+    'grants',
+    count(*) = 0,
+    case
+        when count(*) = 0 then 'every role has what it was granted'
+        else format('revoked since it was granted: %s', (
+            select string_agg(format('%s of %s', f.object, f.role), ', ' order by f.role::text, f.object)
+            from (select l.* from lacking as l order by l.role::text, l.object limit 3) as f
+        ) || case when count(*) > 3 then format(' and %s more', count(*) - 3) else '' end)
+    end,
+    (
+        select string_agg(format('select idem.grant_%s(%L);', g.given, g.role), ' ' order by g.role::text, g.given)
+        from (
+            select distinct l.given, r.rolname as role
+            from lacking as l inner join pg_catalog.pg_roles as r on l.role = r.oid
+        ) as g
+    )
+from lacking
+union all
+select
+    'testing',
+    not t.enabled,
+    case when t.enabled then 'enabled: every session may move its clock and lift checks' else 'not enabled' end,
+    'select idem.disable_testing();'
+from (select idem_private.testing_enabled() as enabled) as t
+$$;
+
+comment on function idem_private.health_of_settings() is 'Checks of idem.health: policies, grants and testing.';
+
+revoke all on function idem_private.health_of_settings() from public;
+
+-- sql/private/health_of_keys.sql
+create or replace function idem_private.health_of_keys()
+returns table (check_name text, ok boolean, detail text, fix text)
+language sql volatile as $$
+with lapsed as (
+    select
+        count(*) as keys,
+        count(*) filter (where not k.retries) as unresolved,
+        count(*) filter (where not k.claimable) as given_up,
+        idem_private.clock() - min(k.lapsed_at) as age,
+        idem_private.clock() - min(k.lapsed_at) filter (where not k.claimable) as age_of_given_up
+    from idem_private.unfinished_keys() as k
+    where k.state = 'lapsed'
+)
+
+select
+    'lapsed',
+    coalesce(l.age < interval '15 minutes', true),
+    case
+        when l.keys = 0 then 'no key has an unknown outcome'
+        else format(
+            '%s with an unknown outcome, the oldest for %s; %s unresolved', l.keys, date_trunc('second', l.age), l.unresolved
+        )
+    end,
+    'pyidem sweep --resolver MODULE:NAME  -- or see and decide: pyidem list'
+from lapsed as l
+union all
+select
+    'given_up',
+    l.given_up = 0,
+    case
+        when l.given_up = 0 then 'no key waits for an operator'
+        else format(
+            '%s claimed so often that they wait for an operator, the oldest for %s',
+            l.given_up, date_trunc('second', l.age_of_given_up)
+        )
+    end,
+    'select * from idem.keys where unfinished and outcome = ''lapsed'' and claims >= max_claims;  -- then idem.resolve'
+from lapsed as l
+$$;
+
+comment on function idem_private.health_of_keys() is 'Checks of idem.health: keys whose outcome is unknown.';
+
+revoke all on function idem_private.health_of_keys() from public;
+
+-- sql/private/health_of_purge.sql
+-- What is due is counted from where the last purge began, if that left nothing: before it there are only index entries
+-- of what is gone, and each of them would be stepped over. The plan is that of purge.
+create or replace function idem_private.health_of_purge()
+returns table (check_name text, ok boolean, detail text, fix text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+#variable_conflict use_column
+declare
+    most constant int := 1000;
+    longest constant interval := interval '25 hours';
+    at constant timestamptz := idem_private.clock();
+    last idem_private.last_purge;
+    due record;
+begin
+    select p.* into last from idem_private.last_purge as p;
+    check_name := 'purge';
+    fix := 'call idem.purge_all();';
+    detail := case
+        when last.ended_at is null then 'has never run'
+        else format('ended %s ago, removed %s', date_trunc('second', at - last.ended_at), last.removed)
+    end;
+    if to_regclass('idem_private.reservation_expiry') is null then
+        detail := detail || '; what is due cannot be seen without the index on expiry';
+        return next;
+        return;
+    end if;
+
+    select count(*) as keys, at - min(d.due_at) as age into due
+    from (
+        select coalesce(r.purge_at, r.expires_at) as due_at
+        from idem_private.reservation as r
+        where coalesce(r.purge_at, r.expires_at) <= at
+            and coalesce(r.purge_at, r.expires_at)
+            >= case when last.caught_up then last.started_at else timestamptz '-infinity' end
+        order by coalesce(r.purge_at, r.expires_at)
+        limit most
+    ) as d;
+    ok := coalesce(due.age < longest, true);
+    detail := detail || case
+        when due.keys = 0 then '; nothing is due'
+        else format(
+            '; %s%s due, the oldest for %s', due.keys, case when due.keys = most then ' or more' else '' end,
+            date_trunc('second', due.age)
+        )
+    end;
+    return next;
+end
+$$;
+
+comment on function idem_private.health_of_purge() is 'Checks of idem.health: the last purge, and what is left for the next.';
+
+revoke all on function idem_private.health_of_purge() from public;
+
+-- sql/private/health_of_job.sql
+-- Nothing of pg_cron is named outside dynamic SQL, since it may not be there. Whoever purges, a purge is a purge: where
+-- one has ended within a day or so, no job is missed.
+create or replace function idem_private.health_of_job()
+returns table (check_name text, ok boolean, detail text, fix text)
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    longest constant interval := interval '25 hours';
+    at constant timestamptz := idem_private.clock();
+    purged_at constant timestamptz := (select p.ended_at from idem_private.last_purge as p);
+    purged constant boolean := coalesce(purged_at > at - longest, false);
+    otherwise constant text := case
+        when purged then format('a purge ended %s ago without', date_trunc('second', at - purged_at))
+        else 'no purge has run for a day'
+    end;
+    job record;
+    run record;
+begin
+    check_name := 'purge_job';
+    if idem_private.cron_version() is null then
+        ok := purged;
+        detail := 'pg_cron is not in this database; ' || otherwise;
+        fix := 'create extension pg_cron; select idem.schedule();  -- or without it: pyidem purge --every 60';
+        return next;
+        return;
+    end if;
+    if not has_schema_privilege('cron', 'USAGE') then
+        detail := format('cannot see jobs of pg_cron: role %I may not use its schema; %s', current_user, otherwise);
+        fix := format('grant usage on schema cron to %I;', current_user);
+        return next;
+        return;
+    end if;
+
+    select j.jobid, j.username, s.problem, s.fix into job
+    from idem_private.purge_jobs() as j
+    left join pg_catalog.pg_roles as r on j.username = r.rolname
+    cross join lateral (
+        select
+            case
+                when not j.active then 'is not active'
+                when r.oid is null then format('belongs to role %I, which does not exist', j.username)
+                when not r.rolcanlogin then format('belongs to role %I, which may not log in', j.username)
+                when not has_schema_privilege(r.oid, 'idem', 'usage')
+                    or not has_function_privilege(r.oid, 'idem.purge_all(int, interval)', 'execute')
+                    then format('belongs to role %I, which may not call idem.purge_all', j.username)
+            end as problem,
+            case
+                when r.oid is not null and not r.rolcanlogin then format('alter role %I login;', j.username)
+                when r.oid is not null and j.active then format('select idem.grant_operator(%L);', j.username)
+                when j.username = current_user then 'select idem.schedule();'
+                else format('select cron.unschedule(%s); select idem.schedule();', j.jobid)
+            end as fix
+    ) as s
+    order by s.problem is not null, j.jobid
+    limit 1;
+    if job.jobid is null then
+        ok := purged;
+        detail := format('no job of pg_cron that role %I can see purges this database; %s', current_user, otherwise);
+        fix := 'select idem.schedule();';
+        return next;
+        return;
+    end if;
+    ok := job.problem is null;
+    detail := format('job %s %s', job.jobid, coalesce(job.problem, format('of role %I is active', job.username)));
+    fix := job.fix;
+    return next;
+
+    check_name := 'purge_job_runs';
+    if to_regclass('cron.job_run_details') is null or not has_table_privilege('cron.job_run_details', 'SELECT') then
+        ok := null;
+        detail := 'cannot see what pg_cron has recorded of runs';
+        fix := format('grant select on cron.job_run_details to %I;', current_user);
+        return next;
+        return;
+    end if;
+    execute
+        'select d.status, d.return_message, d.start_time
+        from (select r.* from cron.job_run_details as r order by r.runid desc limit 2000) as d
+        where d.jobid = $1 and d.status in (''succeeded'', ''failed'')
+        order by d.runid desc
+        limit 1'
+    into run
+    using job.jobid;
+    ok := case
+        when run.status = 'failed' or run.start_time < at - longest then false
+        when run.status = 'succeeded' or purged then true
+    end;
+    detail := case
+        when run.status is null then 'no run is recorded among the last; ' || otherwise
+        when run.status = 'failed'
+            then format('failed %s ago: %s', date_trunc('second', at - run.start_time), run.return_message)
+        else format('succeeded %s ago', date_trunc('second', at - run.start_time))
+    end;
+    fix := 'call idem.purge_all();  -- by hand shows what is wrong; pg_cron itself logs to the log of the server';
+    return next;
+end
+$$;
+
+comment on function idem_private.health_of_job() is 'Checks of idem.health: the job of pg_cron, and how it ran.';
+
+revoke all on function idem_private.health_of_job() from public;
+
+-- sql/private/health_of_server.sql
+create or replace function idem_private.health_of_server()
+returns table (check_name text, ok boolean, detail text, fix text)
+language sql stable as $$
+with server as (
+    select
+        pg_is_in_recovery() as standby,
+        current_setting('default_transaction_read_only') = 'on' as read_only,
+        current_setting('autovacuum') = 'on' and current_setting('track_counts') = 'on' as vacuums,
+        current_setting('fsync') = 'on' as syncs,
+        current_setting('synchronous_commit') as commits,
+        current_setting('synchronous_standby_names') as synchronous,
+        (select count(*) from pg_catalog.pg_stat_replication) as standbys,
+        current_setting('max_locks_per_transaction')::bigint
+        * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint) as locks,
+        (select count(*) from pg_catalog.pg_locks as l where not l.fastpath) as locks_used,
+        (select max(p.max_batch) from idem_private.policy as p) as largest_batch
+),
+
+tables as (
+    select
+        c.oid::regclass as name,
+        s.n_dead_tup as dead,
+        coalesce(o.options ->> 'autovacuum_enabled', 'true')::boolean as vacuums,
+        coalesce(o.options ->> 'autovacuum_vacuum_threshold', current_setting('autovacuum_vacuum_threshold'))::numeric
+        + coalesce(
+            o.options ->> 'autovacuum_vacuum_scale_factor', current_setting('autovacuum_vacuum_scale_factor')
+        )::numeric * greatest(c.reltuples, 0)::numeric as threshold,
+        age(c.relfrozenxid) as age
+    from pg_catalog.pg_class as c
+    inner join pg_catalog.pg_stat_all_tables as s on c.oid = s.relid
+    cross join lateral (
+        select jsonb_object_agg(x.option_name, x.option_value) as options
+        from pg_options_to_table(c.reloptions) as x
+    ) as o
+    where c.relnamespace = 'idem_private'::regnamespace and c.relkind = 'r'
+),
+
+behind as (
+    select
+        string_agg(
+            case
+                when not t.vacuums then format('it is off for %s', t.name)
+                when t.dead > 10000 + 3 * t.threshold then format('%s has %s dead rows', t.name, t.dead)
+                else format('%s is %s transactions old', t.name, t.age)
+            end, '; '
+        ) as detail,
+        string_agg(
+            case
+                when not t.vacuums then format('alter table %s reset (autovacuum_enabled);', t.name)
+                else format('vacuum (analyze) %s;', t.name)
+            end, ' '
+        ) as fix
+    from tables as t
+    where not t.vacuums or t.dead > 10000 + 3 * t.threshold
+        or t.age > 1.5 * current_setting('autovacuum_freeze_max_age')::numeric
+)
+
+select
+    'writable',
+    not s.standby and not s.read_only,
+    case
+        when s.standby then 'this server is a read-only standby: no key can be reserved here'
+        when s.read_only then 'default_transaction_read_only is on: no key can be reserved'
+        else 'keys can be reserved'
+    end,
+    case
+        when s.standby then 'Connect to the primary: target_session_attrs=read-write with all hosts in the connection string'
+        else format(
+            'alter database %I reset default_transaction_read_only; alter role %I reset default_transaction_read_only;',
+            current_database(), session_user
+        )
+    end
+from server as s
+union all
+select
+    'autovacuum',
+    s.vacuums and b.detail is null,
+    case when not s.vacuums then 'it is off' else coalesce(b.detail, 'keeps up') end,
+    case
+        when not s.vacuums
+            then 'alter system set autovacuum = on; alter system set track_counts = on; select pg_reload_conf();'
+        else b.fix
+    end
+from server as s cross join behind as b
+union all
+select
+    'lock_table',
+    s.locks_used * 2 < s.locks and s.largest_batch * 4 <= s.locks,
+    format('%s of %s slots in use, the largest max_batch is %s', s.locks_used, s.locks, s.largest_batch),
+    format(
+        'alter system set max_locks_per_transaction = %s;  -- and restart the server',
+        4 * current_setting('max_locks_per_transaction')::bigint
+    )
+from server as s
+union all
+select
+    'durability',
+    s.syncs and not (s.commits = 'local' and s.synchronous <> ''),
+    case
+        when not s.syncs then 'fsync is off: a crash of the server can lose or damage everything'
+        when s.commits = 'local' and s.synchronous <> ''
+            then 'synchronous_commit is local: a leased reservation does not wait for the synchronous standbys'
+        else format('synchronous_commit is %s; leased reservations wait for the disk in any case', s.commits)
+    end,
+    case
+        when not s.syncs then 'alter system set fsync = on; select pg_reload_conf();'
+        else format(
+            'alter database %I reset synchronous_commit; alter role %I reset synchronous_commit;',
+            current_database(), session_user
+        )
+    end
+from server as s
+union all
+select
+    'replication',
+    case when not s.standby and (s.synchronous <> '' or s.standbys = 0) then true end,
+    case
+        when s.standby then 'this is a standby: ask the primary'
+        when s.synchronous <> '' then format('synchronous_standby_names is %L', s.synchronous)
+        when s.standbys = 0 then 'no standby is connected'
+        else format(
+            '%s connected, none synchronous: where one is promoted, the newest reservations can be missing', s.standbys
+        )
+    end,
+    case
+        when not s.standby then 'alter system set synchronous_standby_names = ''*''; select pg_reload_conf();'
+    end
+from server as s
+$$;
+
+comment on function idem_private.health_of_server() is 'Checks of idem.health: what the server must have set.';
+
+revoke all on function idem_private.health_of_server() from public;
 
 -- sql/core/downstream_key.sql
 create or replace function idem.downstream_key(scope text, key text, step text default '') returns uuid
@@ -5472,6 +6079,103 @@ comment on function idem.schedule(text, int, interval, text) is
 'Lets pg_cron run idem.purge_all, and returns the id of the job; repeated, it changes that job. Errors: 0A000 where pg_cron is not in this database, 22023, 42501.';
 
 revoke all on function idem.schedule(text, int, interval, text) from public;
+
+-- sql/operation/health.sql
+-- A check that is not red needs no fix, but where it cannot tell, it says what would let it.
+create or replace function idem.health() returns table (check_name text, ok boolean, detail text, fix text)
+language sql volatile security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+    select h.check_name, h.ok, h.detail, case when h.ok then null else h.fix end
+    from (
+        select * from idem_private.health_of_installation()
+        union all
+        select * from idem_private.health_of_guards()
+        union all
+        select * from idem_private.health_of_settings()
+        union all
+        select * from idem_private.health_of_keys()
+        union all
+        select * from idem_private.health_of_purge()
+        union all
+        select * from idem_private.health_of_job()
+        union all
+        select * from idem_private.health_of_server()
+    ) as h
+$$;
+
+comment on function idem.health() is
+'Checks of this installation, each with what to do where it fails: ok is false where something is wrong, null where that cannot be told from here. Changes nothing, and works on a standby.';
+
+revoke all on function idem.health() from public;
+
+-- sql/operation/stats.sql
+-- Of finished keys only what the planner knows is read: rows of the table as it counts them, their shares by policy
+-- from the statistics that ANALYZE keeps. Sizes are shares of the whole table, its indexes and its stored bodies.
+create or replace function idem.stats()
+returns table (policy text, state text, keys bigint, oldest timestamptz, bytes bigint, estimated boolean)
+language sql volatile security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+with relation as (
+    select
+        pg_total_relation_size(c.oid)::numeric as bytes,
+        case
+            when c.reltuples < 0 then s.n_live_tup::numeric
+            when c.relpages = 0 then 0
+            else c.reltuples::numeric / c.relpages
+                * (pg_relation_size(c.oid) / current_setting('block_size')::int)
+        end as rows
+    from pg_catalog.pg_class as c
+    inner join pg_catalog.pg_stat_all_tables as s on c.oid = s.relid
+    where c.oid = 'idem_private.reservation'::regclass
+),
+
+unfinished as (
+    select k.policy, k.state, count(*) as keys, min(k.created_at) as oldest
+    from idem_private.unfinished_keys() as k
+    group by k.policy, k.state
+),
+
+common as (
+    select v.policy, f.share
+    from pg_catalog.pg_stats as s
+    cross join lateral unnest(s.most_common_vals::text::text[]) with ordinality as v (policy, place)
+    inner join lateral unnest(s.most_common_freqs) with ordinality as f (share, place) using (place)
+    where s.schemaname = 'idem_private' and s.tablename = 'reservation' and s.attname = 'policy' and not s.inherited
+),
+
+-- what ANALYZE has met too seldom to remember, or has not looked for at all, is of an unknown policy
+shares as (
+    select c.policy, c.share::numeric from common as c
+    union all
+    select null, 1 - coalesce(sum(c.share)::numeric, 0) from common as c
+),
+
+finished as (
+    select
+        s.policy,
+        greatest(
+            0, round(r.rows * s.share - coalesce((select sum(u.keys) from unfinished as u where u.policy = s.policy), 0))
+        ) as keys
+    from shares as s cross join relation as r
+)
+
+select
+    listed.policy, listed.state, listed.keys::bigint, listed.oldest,
+    coalesce(round(r.bytes * least(1, listed.keys / nullif(r.rows, 0))), 0)::bigint,
+    listed.estimated
+from (
+    select u.policy, u.state, u.keys::numeric, u.oldest, false as estimated from unfinished as u
+    union all
+    select f.policy, 'finished', f.keys, null, true
+    from finished as f
+    where f.policy is not null or f.keys > 0
+) as listed
+cross join relation as r
+order by listed.policy, listed.estimated, listed.state
+$$;
+
+comment on function idem.stats() is
+'Keys per policy and state. Those of unfinished states are counted; finished ones (completed or expired) and all sizes are estimates of the planner, as of the last ANALYZE. Reads no finished key.';
+
+revoke all on function idem.stats() from public;
 
 -- sql/views/policies.sql
 create or replace view idem.policies as
