@@ -63,9 +63,8 @@ class Filter:
 _QUERY = """
 select k.scope, k.key, k.outcome as state, k.policy, k.mode, k.attempt, k.created_at, k.lease_until, k.lapsed_at,
     k.released_at, k.completed_at, k.expires_at, k.status, k.recovery_point, k.claims, k.max_claims, k.claim_after,
-    k.reason, clock_timestamp() - k.created_at as age, p.on_lapse, p.max_attempts
+    k.reason, clock_timestamp() - k.created_at as age, k.on_lapse, k.max_attempts
 from idem.keys as k
-left join idem.policies as p on k.policy = p.name
 where {}
 order by k.created_at, k.scope, k.key
 limit %(limit)s

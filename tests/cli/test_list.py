@@ -142,3 +142,12 @@ def test_without_server_or_installation_it_says_so_in_a_line(command: tuple[str,
     done = pyidem(empty_db, *command)
     assert done.returncode == 1
     assert done.stderr == f"pyidem: pyidem is not installed in database {empty_db.name}. Install it: pyidem upgrade\n"
+
+
+def test_a_monitor_may_list(keys: Database) -> None:
+    role = keys.create_role("watcher")
+    with keys.connect(user=keys.owner, autocommit=True) as owner:
+        owner.execute("select idem.grant_monitor(%s)", [role])
+    done = pyidem(keys, "list", user=role)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 4

@@ -1227,6 +1227,8 @@ create view idem.keys (
     status integer,
     recovery_point text,
     unfinished boolean,
+    on_lapse text,
+    max_attempts integer,
     claims integer,
     max_claims integer,
     claim_after timestamp with time zone,

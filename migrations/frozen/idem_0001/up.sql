@@ -6233,6 +6233,8 @@ select
     r.status,
     r.recovery_point,
     u.scope is not null as unfinished,
+    p.on_lapse,
+    p.max_attempts,
     u.claims,
     p.max_claims,
     u.claim_after,
