@@ -1,4 +1,4 @@
--- Where one side says no more than that there was a body, the names of its parts on the other side would not all differ.
+-- Where one side says no more than that there was a body, not all names of parts on the other side would differ.
 create or replace function idem_private.mismatched_fields(stored jsonb, given jsonb) returns text[]
 language sql immutable as $$
     select coalesce(array_agg(coalesce(s.key, g.key) order by coalesce(s.key, g.key) collate "C"), '{}')
