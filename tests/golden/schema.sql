@@ -1200,9 +1200,6 @@ create function idem_private.unfinished_keys() returns TABLE(policy text, state 
 language sql stable
 set search_path=pg_catalog, pg_temp
 set enable_seqscan=off
-set enable_bitmapscan=off
-set enable_hashjoin=off
-set enable_mergejoin=off
 set jit=off;
 
 create function idem_private.without_ignored(

@@ -1,0 +1,59 @@
+"""A read-only standby, and the primary that has one."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import psycopg
+import pytest
+
+from pyidem.embedded import Cluster
+from tests.conftest import SETTINGS
+from tests.doctor.test_doctor import failing
+from tests.support.database import Database
+from tests.support.server import Server
+
+
+class Standby(Cluster):
+    """A copy of a server that follows it."""
+
+    primary: Cluster
+
+    def _initdb(self) -> None:
+        self.password = self.primary.password
+        backup = [self.primary.bindir / "pg_basebackup", "-d", self.primary.dsn(), "-D", self._data, "-R", "-c", "fast"]
+        subprocess.run(
+            self._account.command(*backup, "--no-sync"),
+            cwd=self.directory,
+            env=os.environ | {"PGPASSWORD": self.password},
+            check=True,
+            capture_output=True,
+        )
+
+
+@pytest.fixture
+def standby_db(db: Database, installation: Server) -> Iterator[Database]:
+    """The database `db` on a standby of its server."""
+    standby = Standby(installation.bindir, settings=SETTINGS)
+    standby.primary = db.cluster
+    with standby, ExitStack() as cleanup:
+        yield Database(standby, db.name, cleanup)
+
+
+@pytest.mark.parts
+def test_a_standby_says_what_it_is_and_its_primary_that_it_may_lose_keys(db: Database, standby_db: Database) -> None:
+    failed = failing(standby_db, "--round-trip")
+    assert {"writable", "round_trip"} <= set(failed)
+    assert "read-only standby" in failed["writable"]["detail"]
+    assert "target_session_attrs=read-write" in failed["writable"]["fix"]
+
+    with psycopg.connect(standby_db.dsn) as reader:
+        assert reader.execute("select from idem.stats()").fetchall() == []
+    with psycopg.connect(db.dsn) as primary:
+        replication = primary.execute(
+            "select ok, detail from idem.health() where check_name = 'replication'"
+        ).fetchone()
+    assert replication is not None
+    assert replication[0] is None
+    assert "none synchronous" in replication[1]
