@@ -11,7 +11,7 @@ class Options:
     `kill_every` is in seconds, on average; zero kills no worker at random. `by_bank` is the size of the second part.
     """
 
-    operations: int = 600
+    operations: int = 400
     workers: int = 4
     clients: int = 40
     kill_every: float = 2.0

@@ -127,7 +127,7 @@ def test_the_demonstration_proves_that_nothing_ran_twice(temporary: Path) -> Non
     assert result["effects"]["taken_over"] > 0
     assert result["unknown"]["outcomes"] == result["unknown"]["swept"]["completed"] > 0
     assert done.stderr.count(" lapsed  bank_transfer ") == result["unknown"]["outcomes"]
-    assert processes_of(temporary) == []
+    wait_until(lambda: processes_of(temporary) == [], "everything to end")
     assert list(temporary.iterdir()) == []
 
 
@@ -138,7 +138,7 @@ def test_an_interrupt_ends_everything(temporary: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert last_line(process) == "Interrupted; everything was stopped."
-    assert processes_of(temporary) == []
+    wait_until(lambda: processes_of(temporary) == [], "everything to end")
     assert list(temporary.iterdir()) == []
 
 
@@ -231,7 +231,7 @@ def test_served_by_itself_it_answers_until_it_is_interrupted(temporary: Path) ->
 
     assert [answer.status_code for answer in answers] == [201, 201]
     assert answers[0].content == answers[1].content
-    assert processes_of(temporary) == []
+    wait_until(lambda: processes_of(temporary) == [], "everything to end")
     assert list(temporary.iterdir()) == []
 
 

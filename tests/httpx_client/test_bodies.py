@@ -173,3 +173,22 @@ def test_only_the_answer_that_counts_reaches_the_caller_and_all_others_are_close
 
     assert caller.post(script).text == "yes"
     assert closed == answers
+
+
+@pytest.mark.parametrize("headers", [{"Content-Type": "text/event-stream"}, {}], ids=["events", "too large"])
+def test_an_answer_that_was_not_read_is_closed_before_the_next_attempt(headers: dict[str, str], caller: Caller) -> None:
+    closed = []
+
+    class Answer(Stream):
+        def close(self) -> None:
+            closed.append(self)
+
+        async def aclose(self) -> None:
+            closed.append(self)
+
+    unread = Answer(iter([b"not", b"read"]))
+    script = Script(httpx.Response(503, headers=headers, stream=unread), httpx.Response(201))
+
+    caller.post(script, max_buffered_bytes=1)
+
+    assert closed == [unread]
