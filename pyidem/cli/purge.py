@@ -85,7 +85,7 @@ class _Purger:
     def __init__(self, dsn: str, max_rows: int, longest: timedelta, *, json: bool) -> None:
         self._dsn = dsn
         self._max_rows = max_rows
-        self._longest = longest
+        self._longest = longest.total_seconds()
         self._json = json
         self._stopped = threading.Event()
         self._connection: psycopg.Connection | None = None
@@ -103,7 +103,7 @@ class _Purger:
         with psycopg.connect(self._dsn, autocommit=True, fallback_application_name="pyidem") as connection:
             self._connection = connection
             try:
-                purged = _purge_all(connection, self._max_rows, self._longest)
+                purged = self._purge_all(connection)
             except errors.QueryCanceled:
                 if not self._stopped.is_set():
                     raise
@@ -115,21 +115,21 @@ class _Purger:
         else:
             typer.echo(str(purged))
 
+    def _purge_all(self, connection: psycopg.Connection) -> Purged:
+        """Do what idem.purge_all does, which cannot answer how much it was; nothing is set beyond a transaction."""
+        began = time.monotonic()
+        removed, reached = 0, ""
+        while True:
+            batch_began = time.monotonic()
+            [(count, reached)] = connection.execute(_BATCH, [reached, self._max_rows]).fetchall()
+            removed += count
+            now = time.monotonic()
+            batch_time = now - batch_began
+            if not reached or now - began + 2 * batch_time > self._longest or self._stopped.wait(batch_time):
+                return Purged(removed, caught_up=not reached)
+
     def stop(self) -> None:
         """Stop now, from a handler of signals."""
         self._stopped.set()
         if self._connection is not None:
             self._connection.cancel()
-
-
-def _purge_all(connection: psycopg.Connection, max_rows: int, longest: timedelta) -> Purged:
-    """Do what idem.purge_all does, which cannot answer how much it was; nothing is set beyond a transaction."""
-    began = time.monotonic()
-    removed, reached = 0, ""
-    while True:
-        batch_began = time.monotonic()
-        [(count, reached)] = connection.execute(_BATCH, [reached, max_rows]).fetchall()
-        removed += count
-        now = time.monotonic()
-        if not reached or (now - began) + (now - batch_began) > longest.total_seconds():
-            return Purged(removed, caught_up=not reached)
