@@ -110,6 +110,7 @@ def test_unchanged_files_are_not_in_a_later_revision(later: Checkout) -> None:
         "core/reserve.sql",
         "operation/version.sql",
         "private/real_expiry.sql",
+        "private/rights.sql",
         "views/keys.sql",
     }
 
