@@ -15,6 +15,6 @@ comment on function idem_private.note_scopes_bound() is 'Keeps idem_private.poli
 
 revoke all on function idem_private.note_scopes_bound() from public;
 
-create trigger scope_binding_changed
+create or replace trigger scope_binding_changed
 after insert or delete or truncate on idem_private.scope_binding
 for each statement execute function idem_private.note_scopes_bound();

@@ -119,7 +119,11 @@ CHANGES = [
         "function idem.version()",
         'settings was ["search_path=pg_catalog, pg_temp"], is ["search_path=public"]',
     ),
-    ("alter view idem.keys set (security_barrier)", "view idem.keys", 'options was null, is ["security_barrier=true"]'),
+    (
+        "alter view idem.policies set (security_barrier)",
+        "view idem.policies",
+        'options was null, is ["security_barrier=true"]',
+    ),
 ]
 
 

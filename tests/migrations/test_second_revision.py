@@ -189,12 +189,12 @@ def rights(database: Database) -> list[tuple[str, ...]]:
 
 def test_a_view_of_others_on_what_must_be_dropped_stops_the_upgrade(later: Checkout, db: Database) -> None:
     with psycopg.connect(db.dsn) as connection:
-        connection.execute("create view public.mine as select * from idem.keys")
+        connection.execute("create view public.mine as select * from idem.reserve('shop', 'k')")
     before = catalog(db)
     done = later.pyidem("upgrade", "--dsn", owner_dsn(db))
 
     assert done.returncode == 1
     assert "2BP01" in done.stderr
-    assert "view mine depends on view idem.keys" in done.stderr.replace("public.", "")
+    assert "view mine depends on function idem.reserve" in done.stderr.replace("public.", "")
     assert catalog(db) == before
     assert current(later, db) == FIRST

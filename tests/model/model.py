@@ -38,7 +38,7 @@ WOULD_WAIT = "55P03"
 RAISED_BY_HANDLER = "P0001"
 
 MARK = UUID(int=0)
-"""The token of what `once` writes, which nobody owns."""
+"""Stands for the token that there is not, of what `once` and `run` store finished: nobody owns it."""
 NOBODY = UUID(int=1)
 """Stands for the token that `resolve` makes and tells nobody."""
 
@@ -645,8 +645,6 @@ class Session:
             row = self._seen(key)
             if row is None or row.token != token:
                 raise self._not_owned(key, row)
-            if token == MARK:
-                raise Refused(NOT_THE_OWNER)
             if row.completed_at is not None and row.response == response:
                 transaction.may_have_written = True
                 return False
@@ -903,7 +901,7 @@ class Session:
                     return self._at_work(settings)
                 if self._hidden(key):
                     raise Refused(RETRY_THE_TRANSACTION)
-                row = self._first(now, settings, Attempt(token, fingerprint))
+                row = replace(self._first(now, settings, Attempt(MARK, fingerprint)), owner=None)
                 if handler == "greedy":
                     raise Refused(NOT_THE_OWNER if response.well_formed else BAD_ARGUMENT)
             else:
@@ -924,7 +922,7 @@ class Session:
         assert row is not None
         return Answer(
             "started",
-            token=row.token,
+            token=None if row.token == MARK else row.token,
             attempt=row.attempt,
             response=row.response,
             created_at=row.created_at,
