@@ -362,9 +362,7 @@ class Machine(RuleBasedStateMachine):
         n=numbers,
         astray=rarely,
         key=keys,
-        token=st.sampled_from(
-            ["owner", "owner", "owner", "owner", "owner", "owner", "stale", "stale", "fresh", "mark"]
-        ),
+        token=st.sampled_from(["owner", "owner", "owner", "owner", "owner", "owner", "stale", "stale", "fresh", "nil"]),
         which=numbers,
         name=st.sampled_from(["complete"] * 3 + ["release"] * 2 + ["defer", "extend"] + ["checkpoint"] * 2),
         response=responses,
@@ -695,8 +693,8 @@ class Machine(RuleBasedStateMachine):
 
     def token(self, client: Client, key: str, kind: str, which: int) -> UUID:
         """The owner's as the session sees it, an earlier one, or a new one."""
-        if kind == "mark":
-            return MARK
+        if kind == "nil":
+            return UUID(int=0)
         if kind == "owner":
             row = client.sees(key)
             if row is not None and row.token not in (MARK, NOBODY):

@@ -37,7 +37,7 @@ RETRY_THE_TRANSACTION = "40001"
 WOULD_WAIT = "55P03"
 RAISED_BY_HANDLER = "P0001"
 
-MARK = UUID(int=0)
+MARK = UUID(int=2)
 """Stands for the token that there is not, of what `once` and `run` store finished: nobody owns it."""
 NOBODY = UUID(int=1)
 """Stands for the token that `resolve` makes and tells nobody."""
@@ -894,13 +894,13 @@ class Session:
     ) -> Answer:
         """The handler returns the response; `raising` raises instead, and `greedy` reserves its own key before."""
         with self._statement():
-            settings = self.store.policy(policy)
             row = self._seen(key)
-            if row is None:
-                if not self._hold_key(key):
-                    return self._at_work(settings)
+            if row is None and self._hold_key(key):
                 if self._hidden(key):
                     raise Refused(RETRY_THE_TRANSACTION)
+                if handler == "raising":
+                    raise Refused(RAISED_BY_HANDLER)
+                settings = self.store.policy(policy)
                 row = replace(self._first(now, settings, Attempt(MARK, fingerprint)), owner=None)
                 if handler == "greedy":
                     raise Refused(NOT_THE_OWNER if response.well_formed else BAD_ARGUMENT)
