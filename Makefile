@@ -61,7 +61,7 @@ revision: $(VENV)/dev.stamp ## begin a migration from a released one to what is 
 wheel: $(VENV)/dev.stamp ## build the wheel and the source archive in dist/
 	@$(PY) -m build --outdir dist .
 
-bench: $(VENV)/dev.stamp ## measure, as ratios in one run, e.g. ARGS="--rounds 5 --seconds 10"
+bench: $(VENV)/dev.stamp $(VENV)/bench.stamp ## measure speed and growth, as tables and plots, e.g. ARGS="floors peers"
 	@$(PY) -m tests.support.provision
 	@$(PY) -m tests.bench $(ARGS)
 
@@ -69,7 +69,7 @@ clean: ## remove .venv, dist, caches and downloaded servers
 	@rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .postgres
 
 # One stamp for each set of extras; a changed pyproject.toml installs again.
-$(VENV)/demo.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: pyproject.toml | $(PY)
+$(VENV)/demo.stamp $(VENV)/dev.stamp $(VENV)/bench.stamp: $(VENV)/%.stamp: pyproject.toml | $(PY)
 	@echo "Installing the $* packages into $(VENV) (the first time takes a minute)"
 	@$(PIP) install --editable '.[$*]'
 	@touch $@

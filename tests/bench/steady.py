@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pyidem.embedded import Cluster
-from tests.bench.__main__ import SCRIPTS, SETTINGS
+from tests.bench.server import SCRIPTS, SETTINGS
 from tests.support.database import ROOT, run_psql
 from tests.support.server import find_server
 

@@ -1,0 +1,71 @@
+"""Processes that do operations from Python: two of them, as pgbench has two threads, so that one interpreter's lock is
+not what is measured."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+PROCESSES = 2
+
+
+class WorkerFailed(RuntimeError):
+    """A candidate cannot be measured; the message says why."""
+
+
+class Workers:
+    """Two processes that wait for orders."""
+
+    def __init__(self, command: list[str | Path], dsn: str, stack: ExitStack) -> None:
+        self._processes = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [*command, dsn], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                )
+            )
+            for _ in range(PROCESSES)
+        ]
+        stack.callback(self._end)
+
+    def speed(self, candidate: str, clients: int, seconds: float) -> dict[str, float]:
+        """Operations per second of some clients, and their latencies."""
+        share, rest = divmod(clients, PROCESSES)
+        shares = [share + (number < rest) for number in range(PROCESSES)]
+        at_work = [(process, mine) for process, mine in zip(self._processes, shares, strict=True) if mine]
+        for process, mine in at_work:
+            assert process.stdin is not None
+            order: dict[str, Any] = {"candidate": candidate, "clients": mine, "seconds": seconds}
+            process.stdin.write(json.dumps(order) + "\n")
+            process.stdin.flush()
+        answers = [self._answer(process) for process, _ in at_work]
+        return {
+            "speed": sum(answer["speed"] for answer in answers),
+            "p50": max(answer["p50"] for answer in answers),
+            "p99": max(answer["p99"] for answer in answers),
+        }
+
+    @staticmethod
+    def _answer(process: "subprocess.Popen[str]") -> dict[str, float]:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = process.stdout.readline()
+        if not line:
+            process.wait()
+            raise WorkerFailed(process.stderr.read().strip().splitlines()[-1])
+        answer: dict[str, float] = json.loads(line)
+        return answer
+
+    def _end(self) -> None:
+        for process in self._processes:
+            if process.poll() is None and process.stdin is not None:
+                process.stdin.close()
+
+
+@contextmanager
+def python_workers(dsn: str, python: Path | None = None) -> Iterator[Workers]:
+    """Start processes of a Python."""
+    with ExitStack() as stack:
+        yield Workers([python or sys.executable, "-m", "tests.bench.worker"], dsn, stack)
