@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -54,9 +55,10 @@ class Script:
     scenarios: Sequence[Scenario]
 
 
+@cache
 def script() -> Script:
     """Read the file."""
-    page = yaml.safe_load(FILE.read_text())
+    page = yaml.load(FILE.read_text(), yaml.CSafeLoader)
     scenarios = [Scenario(one["scenario"], one["steps"], one.get("roles", {})) for one in page["scenarios"]]
     return Script(page["policies"], scenarios)
 
@@ -260,25 +262,38 @@ class _Play:
                 self._check(got == known, f"{shown} instead of {expected} = {str(known)[:300]!r}")
             case {"not": other}:
                 self._check(got is not None and got != self._known.get(other, other), f"{shown}, which is not to be")
-            case {"seconds_after": [column, seconds]}:
-                past = (got - row[column]).total_seconds()
-                self._check(abs(past - seconds) < 0.01, f"{name} is {past} s after {column} instead of {seconds}")
-            case {"later_than": other}:
-                self._check(got > self._known[other], f"{shown}, which is not later than {self._known[other]}")
+            case {"seconds_after": _} | {"later_than": _}:
+                self._expect_time(name, got, expected, row)
             case {"uuid_version": version}:
                 self._check(UUID(got).version == version, shown)
             case {"json": document}:
                 self._check(isinstance(got, bytes), f"{shown} instead of bytes")
                 self._expect_json(name, json.loads(got), document)
-            case {"hex": _} | {"text": _} | {"repeat": _}:
-                value = _bytes(expected)
+            case {"has": document}:
+                self._expect_json(name, got, document)
+            case {"keys": names}:
+                self._check(sorted(got) == sorted(names), f"{name} has the members {sorted(got)} instead of {names}")
+            case {**rest} if _is_bytes(rest):
+                value = _bytes(rest)
                 self._check(got == value, f"{shown} instead of {value[:100]!r} ({len(value)} bytes)")
+            case [*items] if isinstance(got, list):
+                self._check(len(got) == len(items), f"{shown} instead of {items}")
+                for index, (one, item) in enumerate(zip(got, items, strict=True)):
+                    self._expect(f"{name}[{index}]", one, item, row)
             case {"sorted": values}:
                 self._check(isinstance(got, list) and sorted(got) == sorted(values), f"{shown} instead of {values}")
             case _:
                 value = self._filled(expected)
                 same = got == value and isinstance(got, bool) == isinstance(value, bool)
                 self._check(same, f"{shown} instead of {str(value)[:300]!r}")
+
+    def _expect_time(self, name: str, got: datetime, expected: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+        match expected:
+            case {"seconds_after": [column, seconds]}:
+                past = (got - row[column]).total_seconds()
+                self._check(abs(past - seconds) < 0.01, f"{name} is {past} s after {column} instead of {seconds}")
+            case {"later_than": other}:
+                self._check(got > self._known[other], f"{name} is {got}, not later than {self._known[other]}")
 
     def _expect_json(self, path: str, got: Any, expected: Any) -> None:
         """Objects have at least the members that are expected, at any depth; everything else is equal."""
@@ -296,14 +311,21 @@ class _Play:
             self._check(UUID(token).version == 4, f"the token {token} is no random UUID")
             self._check(token not in self._known.values(), "a token twice")
             self._known[value] = token
-        if isinstance(value, str) and _VARIABLE.fullmatch(value):
-            value = self._known[value]
-        elif isinstance(value, Mapping) and value.keys() & {"hex", "text", "repeat", "value"}:
-            value = _bytes(value) if "value" not in value else self._text(json.dumps(value["value"])).encode()
-        elif name in JSON_ARGUMENTS and value is not None:
-            value = json.dumps(self._filled(value), ensure_ascii=False)
-        else:
-            value = self._filled(value)
+        match value:
+            case str() if _VARIABLE.fullmatch(value):
+                value = self._known[value]
+            case {"members": int(number)}:
+                value = json.dumps({f"/{member}": "x" for member in range(number)})
+            case _ if name in JSON_ARGUMENTS and value is not None:
+                value = json.dumps(self._filled(value), ensure_ascii=False)
+            case {"value": document}:
+                value = json.dumps(self._filled(document), ensure_ascii=False).encode()
+            case {"chars": [characters, times]}:
+                value = characters * times
+            case {**rest} if _is_bytes(rest):
+                value = _bytes(rest)
+            case _:
+                value = self._filled(value)
         return {"bytes": value.hex()} if isinstance(value, bytes) else value
 
     def _filled(self, value: Any) -> Any:
@@ -339,6 +361,10 @@ class _Play:
     def _check(holds: bool, what: str) -> None:
         if not holds:
             raise Unexpected(what)
+
+
+def _is_bytes(value: Mapping[str, Any]) -> bool:
+    return len(value) == 1 and value.keys() <= {"hex", "text", "repeat"}
 
 
 def _bytes(value: Mapping[str, Any]) -> bytes:
