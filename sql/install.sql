@@ -184,6 +184,7 @@ begin;
 \ir operation/unbind_scope.sql
 \ir operation/purge.sql
 \ir operation/purge_all.sql
+\ir operation/purge_state.sql
 \ir operation/forget.sql
 \ir operation/unschedule.sql
 \ir operation/schedule.sql

@@ -28,6 +28,7 @@ language sql immutable as $$
         ('idem.version', 'execute', 'client, resolver, monitor, operator'),
         ('idem.health', 'execute', 'monitor, operator'),
         ('idem.stats', 'execute', 'monitor, operator'),
+        ('idem.purge_state', 'execute', 'monitor, operator'),
         ('idem.claim_lapsed', 'execute', 'resolver, operator'),
         ('idem.resolve', 'execute', 'operator'),
         ('idem.history', 'execute', 'operator'),

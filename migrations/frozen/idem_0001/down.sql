@@ -10,6 +10,7 @@ drop function if exists idem.health();
 drop function if exists idem.schedule(text, integer, interval, text);
 drop function if exists idem.unschedule();
 drop function if exists idem.forget(text, text);
+drop function if exists idem.purge_state();
 drop procedure if exists idem.purge_all(integer, interval);
 drop function if exists idem.purge(integer);
 drop function if exists idem.unbind_scope(name, text);

@@ -3080,6 +3080,7 @@ language sql immutable as $$
         ('idem.version', 'execute', 'client, resolver, monitor, operator'),
         ('idem.health', 'execute', 'monitor, operator'),
         ('idem.stats', 'execute', 'monitor, operator'),
+        ('idem.purge_state', 'execute', 'monitor, operator'),
         ('idem.claim_lapsed', 'execute', 'resolver, operator'),
         ('idem.resolve', 'execute', 'operator'),
         ('idem.history', 'execute', 'operator'),
@@ -3891,53 +3892,33 @@ comment on function idem_private.health_of_keys() is 'Checks of idem.health: key
 revoke all on function idem_private.health_of_keys() from public;
 
 -- sql/private/health_of_purge.sql
--- What is due is counted from where the last purge began, if that left nothing: before it there are only index entries
--- of what is gone, and each of them would be stepped over. The plan is that of purge.
 create or replace function idem_private.health_of_purge()
 returns table (check_name text, ok boolean, detail text, fix text)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_sort = off
-as $$
-#variable_conflict use_column
+language plpgsql volatile as $$
 declare
     most constant int := 1000;
     longest constant interval := interval '25 hours';
     at constant timestamptz := idem_private.clock();
-    last idem_private.last_purge;
-    due record;
+    purge record;
 begin
-    select p.* into last from idem_private.last_purge as p;
+    select p.* into purge from idem.purge_state() as p;
     check_name := 'purge';
     fix := 'call idem.purge_all();';
     detail := case
-        when last.ended_at is null then 'has never run'
-        else format('ended %s ago, removed %s', date_trunc('second', at - last.ended_at), last.removed)
+        when purge.ended_at is null then 'has never run'
+        else format('ended %s ago, removed %s', date_trunc('second', at - purge.ended_at), purge.removed)
     end;
-    if to_regclass('idem_private.reservation_expiry') is null then
+    if purge.due is null then
         detail := detail || '; what is due cannot be seen without the index on expiry';
         return next;
         return;
     end if;
-
-    select count(*) as keys, at - min(d.due_at) as age into due
-    from (
-        select coalesce(r.purge_at, r.expires_at) as due_at
-        from idem_private.reservation as r
-        where coalesce(r.purge_at, r.expires_at) <= at
-            and coalesce(r.purge_at, r.expires_at)
-            >= case when last.caught_up then last.started_at else timestamptz '-infinity' end
-        order by coalesce(r.purge_at, r.expires_at)
-        limit most
-    ) as d;
-    ok := coalesce(due.age < longest, true);
+    ok := coalesce(at - purge.due_since < longest, true);
     detail := detail || case
-        when due.keys = 0 then '; nothing is due'
+        when purge.due = 0 then '; nothing is due'
         else format(
-            '; %s%s due, the oldest for %s', due.keys, case when due.keys = most then ' or more' else '' end,
-            date_trunc('second', due.age)
+            '; %s%s due, the oldest for %s', purge.due, case when purge.due = most then ' or more' else '' end,
+            date_trunc('second', at - purge.due_since)
         )
     end;
     return next;
@@ -5933,6 +5914,47 @@ comment on procedure idem.purge_all(int, interval) is
 'Runs idem.purge until nothing is left or the time is over, and commits after each batch: a CALL of its own, outside any transaction. Any number at once share the work. Errors: 22023.';
 
 revoke all on procedure idem.purge_all(int, interval) from public;
+
+-- sql/operation/purge_state.sql
+-- What is due is counted from where the last purge began, if that left nothing: before it there are only index entries
+-- of what is gone, and each of them would be stepped over. The plan is that of purge.
+create or replace function idem.purge_state()
+returns table (started_at timestamptz, ended_at timestamptz, removed bigint, due bigint, due_since timestamptz)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+    most constant int := 1000;
+    at constant timestamptz := idem_private.clock();
+    last idem_private.last_purge;
+begin
+    select p.* into last from idem_private.last_purge as p;
+    started_at := last.started_at;
+    ended_at := last.ended_at;
+    removed := last.removed;
+    if to_regclass('idem_private.reservation_expiry') is not null then
+        select count(*), min(d.due_at) into due, due_since
+        from (
+            select coalesce(r.purge_at, r.expires_at) as due_at
+            from idem_private.reservation as r
+            where coalesce(r.purge_at, r.expires_at) <= at
+                and coalesce(r.purge_at, r.expires_at)
+                >= case when last.caught_up then last.started_at else timestamptz '-infinity' end
+            order by coalesce(r.purge_at, r.expires_at)
+            limit most
+        ) as d;
+    end if;
+    return next;
+end
+$$;
+
+comment on function idem.purge_state() is
+'What the last purge did, whoever ran it, and what is left for the next: keys that are due, counted up to 1,000, and since when. Null where that cannot be seen, for want of the index on expiry.';
+
+revoke all on function idem.purge_state() from public;
 
 -- sql/operation/forget.sql
 -- Unfinished keys stay: what may have happened is not known, and that must not be forgotten. What somebody has locked
