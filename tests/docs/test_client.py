@@ -12,6 +12,7 @@ from uuid import uuid4
 import httpx
 import psycopg
 import pytest
+from prometheus_client import CollectorRegistry
 from sqlalchemy.engine import URL
 
 import pyidem
@@ -269,6 +270,16 @@ def test_the_hook_counts_what_was_decided(client: dict[str, Any]) -> None:
                 op.complete(201)
 
     assert client["counts"] == {("reserve", "started"): 1, ("complete", "stored"): 1, ("reserve", "replay"): 1}
+
+
+def test_the_ready_hook_counts_into_a_registry(client: dict[str, Any]) -> None:
+    registry = CollectorRegistry()
+    measured = client["measured"](client["pool"], registry)
+
+    measured.reserve("client:1", str(uuid4()), mode="leased")
+
+    labels = {"call": "reserve", "outcome": "started", "sqlstate": ""}
+    assert registry.get_sample_value("pyidem_decisions_total", labels) == 1
 
 
 def test_an_asynchronous_block_runs_once(client: dict[str, Any], shop: Database) -> None:

@@ -453,6 +453,13 @@ create procedure idem.purge_all(
 ) returns 
 language plpgsql volatile;
 
+create function idem.purge_state() returns TABLE(started_at timestamp with time zone, ended_at timestamp with time zone, removed bigint, due bigint, due_since timestamp with time zone)
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp
+set enable_seqscan=off
+set enable_bitmapscan=off
+set enable_sort=off;
+
 create function idem.release(
     scope text,
     key text,
@@ -774,11 +781,7 @@ create function idem_private.health_of_keys() returns TABLE(check_name text, ok 
 language sql volatile;
 
 create function idem_private.health_of_purge() returns TABLE(check_name text, ok boolean, detail text, fix text)
-language plpgsql volatile
-set search_path=pg_catalog, pg_temp
-set enable_seqscan=off
-set enable_bitmapscan=off
-set enable_sort=off;
+language plpgsql volatile;
 
 create function idem_private.health_of_server() returns TABLE(check_name text, ok boolean, detail text, fix text)
 language sql stable;
