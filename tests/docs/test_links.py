@@ -9,7 +9,8 @@ from markdown_it import MarkdownIt
 from tests.docs.blocks import sections
 from tests.support.database import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("[!.]*/README.md"))]
+MONITORING = ROOT / "sql" / "monitoring"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("[!.]*/README.md")), MONITORING / "README.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -23,10 +23,17 @@ done
 undo "rm -f $cluster"
 echo 'create_main_cluster = false' >"$cluster"
 
-had_pgbouncer=$(command -v pgbouncer || true)
+services='pgbouncer prometheus prometheus-postgres-exporter'
+installed() { command -v "$1" >/dev/null; }
+new=
+for service in $services; do
+    installed "$service" || new="$new $service"
+done
 export DEBIAN_FRONTEND=noninteractive
 apt-get -q update || echo 'apt-get update failed: trying with the lists at hand' >&2
 apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@"
-if [ -z "$had_pgbouncer" ] && command -v pgbouncer >/dev/null; then
-    update-rc.d pgbouncer disable
-fi
+for service in $new; do
+    if installed "$service"; then
+        update-rc.d "$service" disable
+    fi
+done

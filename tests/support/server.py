@@ -79,7 +79,13 @@ def missing_parts(server: Server | None) -> dict[str, str]:
             absent[f"the extension {extension}"] = f"postgresql-{version}-{package}"
     if (server is None or not server.isolationtester.exists()) and not is_plain():
         absent["isolationtester"] = f"postgresql-client-{version}"
-    programs = {"pg_prove": "libtap-parser-sourcehandler-pgtap-perl", "pgbouncer": "pgbouncer"}
+    programs = {
+        "pg_prove": "libtap-parser-sourcehandler-pgtap-perl",
+        "pgbouncer": "pgbouncer",
+        "prometheus": "prometheus",
+        "promtool": "prometheus",
+        "prometheus-postgres-exporter": "prometheus-postgres-exporter",
+    }
     return absent | {name: package for name, package in programs.items() if find_program(name) is None}
 
 
