@@ -11,7 +11,7 @@ PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test soak mutants versions check format sql freeze revision wheel bench clean
+.PHONY: help demo test soak mutants broken versions check format sql freeze revision wheel bench clean
 
 help: ## show this list
 	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
@@ -24,13 +24,18 @@ test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k r
 	@$(PY) -m tests.support.provision
 	@$(PY) -m pytest -n auto --maxprocesses 4 $(ARGS)
 
-soak: $(VENV)/dev.stamp ## let the model search for MINUTES=10 for an answer it does not expect, from SEED=1 on
+soak: $(VENV)/dev.stamp ## search for a broken promise, first the model, then storms, each MINUTES=10, from SEED=1 on
 	@$(PY) -m tests.support.provision
-	@PYIDEM_MODEL_MINUTES="$(MINUTES)" PYIDEM_MODEL_SEED="$(SEED)" $(PY) -m pytest -s tests/model/test_model.py $(ARGS)
+	@PYIDEM_SOAK_MINUTES="$(MINUTES)" PYIDEM_SOAK_SEED="$(SEED)" $(PY) -m pytest -s \
+	  tests/model/test_model.py tests/history/test_history.py $(ARGS)
 
 mutants: $(VENV)/dev.stamp ## break the SQL line by line and see a test fail each time, e.g. ARGS="takeover"
 	@$(PY) -m tests.support.provision
 	@$(PY) -m tests.mutants.run $(ARGS)
+
+broken: $(VENV)/dev.stamp ## break pyidem as a whole and see the model or the history check notice, e.g. ARGS="no-token"
+	@$(PY) -m tests.support.provision
+	@$(PY) -m tests.mutants.broken $(ARGS)
 
 versions: $(VENV)/dev.stamp ## run the SQL tests on PostgreSQL 14 to 18, downloaded once, e.g. ARGS="--major 14"
 	@$(PY) -m tests.support.provision

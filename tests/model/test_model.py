@@ -5,14 +5,14 @@ import time
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import Machine, Stage
 from tests.support.database import Database
 
-SEED = int(os.environ.get("PYIDEM_MODEL_SEED", "1"))
-MINUTES = float(os.environ.get("PYIDEM_MODEL_MINUTES", "0"))
+SEED = int(os.environ.get("PYIDEM_SOAK_SEED", "1"))
+MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES", "0"))
 ROUNDS = 7
 
 # what a search of so many steps has to meet
@@ -86,7 +86,7 @@ else:
         assert not unmet(stage.reached, OFTEN_MET)
 
 
-def search(stage: Stage, number: int, rounds: int) -> None:
+def search(stage: Stage, number: int, rounds: int, *, shrink: bool = True) -> None:
     """Let hypothesis look for a difference, in runs of 50 steps; the same number makes the same search.
 
     After ten runs hypothesis would go on with variations of those, which are too much alike: so they begin anew.
@@ -100,6 +100,7 @@ def search(stage: Stage, number: int, rounds: int) -> None:
                 stateful_step_count=50,
                 deadline=None,
                 database=None,
+                phases=[phase for phase in Phase if shrink or phase not in (Phase.shrink, Phase.explain)],
                 print_blob=True,
                 suppress_health_check=list(HealthCheck),
             ),

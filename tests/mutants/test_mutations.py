@@ -2,9 +2,11 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from tests.mutants.broken import Build, builds
 from tests.mutants.run import README, SQL, BrokenMutationError, Mutation, mutations, node_id, table, with_table
 from tests.support.database import ROOT
 
@@ -51,3 +53,9 @@ def test_a_text_that_is_not_there_once_is_refused() -> None:
 def test_the_table_has_a_row_for_each_mutation() -> None:
     assert len(table(MUTATIONS).splitlines()) == len(MUTATIONS) + 2
     assert node_id("pgtap/reserve/x") == "tests/test_pgtap.py::test_pgtap[reserve/x.sql]"
+
+
+@pytest.mark.parametrize("build", builds(), ids=lambda build: str(build.name))
+def test_a_broken_build_fits_the_sql(build: Build, tmp_path: Path) -> None:
+    made = build.make(tmp_path / "sql")
+    assert all((made / edit.file).read_text() != (SQL / edit.file).read_text() for edit in build.edits)
