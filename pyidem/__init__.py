@@ -6,6 +6,9 @@ language can call as well.
 
 from pyidem._decisions import Decision
 from pyidem._errors import (
+    AccessMissing,
+    DatabaseTooNew,
+    DatabaseTooOld,
     IdempotencyError,
     InProgress,
     KeyExpired,
@@ -17,7 +20,9 @@ from pyidem._errors import (
     NoSuchPolicy,
     NoSuchReservation,
     NotCompleted,
+    NotInstalled,
     NotKept,
+    NotReady,
     OutcomeUnknown,
     ResolverTimeout,
     ScopeMissing,
@@ -34,11 +39,14 @@ from pyidem.sweeper import AsyncSweeper, Sweeper
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AccessMissing",
     "AsyncAtomicOp",
     "AsyncIdem",
     "AsyncLeasedOp",
     "AsyncSweeper",
     "AtomicOp",
+    "DatabaseTooNew",
+    "DatabaseTooOld",
     "Decision",
     "Event",
     "Handled",
@@ -59,7 +67,9 @@ __all__ = [
     "NoSuchPolicy",
     "NoSuchReservation",
     "NotCompleted",
+    "NotInstalled",
     "NotKept",
+    "NotReady",
     "OutcomeUnknown",
     "Reservation",
     "ResolverTimeout",

@@ -311,6 +311,38 @@ def version() -> Call[str]:
     return _call("version", _value, {})
 
 
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where a connection leads, and as whom."""
+
+    database: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness(Whereabouts):
+    """What a database has for a client: its version, and whether the role may work with keys."""
+
+    version: str
+    allowed: bool
+
+
+_WHEREABOUTS = "current_database() as database, current_user as role"
+
+
+def readiness() -> Call[Readiness]:
+    """Build the question whether the database can serve a client. Of a resolver, claims are asked for, not reserve."""
+    may = "has_function_privilege(to_regproc('idem.{}'), 'execute')"
+    allowed = f"{may.format('complete')} and ({may.format('reserve')} or {may.format('claim_lapsed')})"
+    columns = f"version, {_WHEREABOUTS}, coalesce({allowed}, false) as allowed"
+    return _call("version", _one(lambda row: Readiness(**row)), {}, columns=columns)
+
+
+def whereabouts() -> Call[Whereabouts]:
+    """Build the question where a connection leads; it needs no pyidem."""
+    return Call(f"select {_WHEREABOUTS}", {}, _one(lambda row: Whereabouts(**row)))
+
+
 def enable_testing() -> Call[None]:
     """Build: let this database honour the settings for test suites."""
     return _call("enable_testing", _nothing, {})

@@ -14,7 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from pyidem._errors import translate
+from pyidem._errors import translate, unready
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -206,8 +206,8 @@ def _resumption(flow: _AnyFlow, error: BaseException | None) -> _Resume:
 
 
 def _own(error: BaseException) -> BaseException:
-    """Return pyidem's own error where the SQLSTATE is one of ours, caused by the driver's."""
-    translated = translate(error)
+    """Return pyidem's own error where the SQLSTATE is one of ours, or our call is unknown, caused by the driver's."""
+    translated = unready(error) or translate(error)
     if translated is not error:
         translated.__cause__ = error
     return translated

@@ -18,7 +18,14 @@
     |-- NotCompleted    IK005        an atomic block ended without an answer; everything was rolled back
     |   `-- NotKept                  its answer is not to be kept, and the transaction is yours: roll back, then send it
     |-- NoSuchPolicy    IK006        no policy of this name
-    `-- LimitExceeded   IK007        over a limit of the policy
+    |-- LimitExceeded   IK007        over a limit of the policy
+    |
+    |   the database cannot serve this client as it is; each says what to run
+    `-- NotReady                     it does not have a function as this client calls it
+        |-- NotInstalled             pyidem is not installed there
+        |-- DatabaseTooOld           its version is before that of the client
+        |-- DatabaseTooNew           its version is too far ahead of the client
+        `-- AccessMissing            the role may not call what a client calls
 
 An error is recognised by its SQLSTATE, never by its text. What has no SQLSTATE of ours stays what the driver made of
 it: 42501 (this role may not do that), 22023 (bad argument), 40001 (run the transaction again).
@@ -214,11 +221,38 @@ class LimitExceeded(IdempotencyError):
     sqlstate = "IK007"
 
 
+class NotReady(IdempotencyError):
+    """The database cannot serve this client as it is. `command`, which the message ends with, is what to run."""
+
+    def __init__(self, message: str, *, command: str, **attributes: Any) -> None:
+        super().__init__(f"{message}. Run: {command}", **attributes)
+        self.command = command
+
+
+class NotInstalled(NotReady):
+    """There is no pyidem in this database."""
+
+
+class DatabaseTooOld(NotReady):
+    """The database has a version from before that of this client, which calls what is not there yet."""
+
+
+class DatabaseTooNew(NotReady):
+    """The database has a version so far ahead of this client that the calls may mean something else by now."""
+
+
+class AccessMissing(NotReady):
+    """The role of this connection may not call what a client calls."""
+
+
 BY_SQLSTATE: dict[str, type[IdempotencyError]] = {
     kind.sqlstate: kind
     for kind in (KeyInvalid, LostReservation, NoSuchReservation, WrongMode, NotCompleted, NoSuchPolicy, LimitExceeded)
 }
 
+
+_UNDEFINED_SCHEMA = "3F000"
+_UNDEFINED_FUNCTION = "42883"
 
 _WRAPPERS = ("sqlalchemy.dialects.", "django.db.utils")
 """Modules whose errors stand for the driver's own, which is their cause."""
@@ -267,6 +301,20 @@ def translate(error: BaseException) -> BaseException:
     return kind(message or str(error), detail=_parse_detail(detail), hint=hint)
 
 
+def unready(error: BaseException) -> NotReady | None:
+    """Return what a driver's error says of the database: a statement of ours names what is not there.
+
+    Only the parser knows a place in the statement. An error of the same kind from within a handler or a trigger has
+    none.
+    """
+    state = sqlstate_of(error)
+    if state not in {_UNDEFINED_SCHEMA, _UNDEFINED_FUNCTION} or not _position(driver_error(error)):
+        return None
+    if state == _UNDEFINED_SCHEMA:
+        return NotInstalled("pyidem is not installed in this database", command="pyidem upgrade")
+    return NotReady("this database has another version of pyidem than this client", command="pyidem doctor")
+
+
 def outcome_error(reservation: "Reservation | HttpReservation") -> IdempotencyError | None:
     """Return the error that stands for an outcome of reserve, or None where there is an answer or work to do."""
     match reservation.outcome:
@@ -307,6 +355,12 @@ def _diagnosis(error: BaseException) -> tuple[str | None, str | None, str | None
     if diag is not None:
         return diag.message_primary, diag.message_detail, diag.message_hint
     return getattr(error, "message", None), getattr(error, "detail", None), getattr(error, "hint", None)
+
+
+def _position(error: BaseException) -> object:
+    """Return the place in the statement, as psycopg and psycopg2 have it, or asyncpg."""
+    diag = getattr(error, "diag", None)
+    return getattr(error, "position", None) if diag is None else diag.statement_position
 
 
 def _parse_detail(text: str | None) -> dict[str, Any]:

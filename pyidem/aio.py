@@ -20,7 +20,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from uuid import UUID
 
-from pyidem import _calls, _flows, _messages, _transactions
+from pyidem import _calls, _flows, _messages, _readiness, _transactions
 from pyidem._adapters import ASYNC_LENT, ASYNC_SOURCES, LentSource, Source, adapt
 from pyidem._calls import Call
 from pyidem._decisions import OnDecision, observed
@@ -471,6 +471,10 @@ class AsyncIdem(Generic[H]):
     async def downstream_key(self, scope: str, key: str, step: str = "", *, on: Any = None) -> UUID:
         """Call `idem.downstream_key`: the key to pass on to the next system, the same whoever asks."""
         return await self._call(_calls.downstream_key(scope, key, step), on)
+
+    async def check(self) -> str:
+        """Make sure that this database can serve this client: see `Idem.check`."""
+        return await run_async(_readiness.checked(self._source))
 
     async def version(self, *, on: Any = None) -> str:
         """Call `idem.version`: what is installed in the database."""

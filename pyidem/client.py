@@ -20,7 +20,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from uuid import UUID
 
-from pyidem import _calls, _flows, _messages, _transactions
+from pyidem import _calls, _flows, _messages, _readiness, _transactions
 from pyidem._adapters import LENT, SOURCES, LentSource, Source, adapt
 from pyidem._calls import Call
 from pyidem._decisions import OnDecision, observed
@@ -555,6 +555,13 @@ class Idem(Generic[H]):
     def downstream_key(self, scope: str, key: str, step: str = "", *, on: Any = None) -> UUID:
         """Call `idem.downstream_key`: the key to pass on to the next system, the same whoever asks."""
         return self._call(_calls.downstream_key(scope, key, step), on)
+
+    def check(self) -> str:
+        """Make sure that this database can serve this client, and return its version: for the start of a program.
+
+        Raises NotInstalled, DatabaseTooOld, DatabaseTooNew or AccessMissing, whose message ends with what to run.
+        """
+        return run(_readiness.checked(self._source))
 
     def version(self, *, on: Any = None) -> str:
         """Call `idem.version`: what is installed in the database."""

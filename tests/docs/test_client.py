@@ -226,6 +226,35 @@ def test_a_request_to_fastapi_is_worked_on_once(client: dict[str, Any], shop: Da
     assert "/orders" in client["web"].openapi()["paths"]
 
 
+def test_the_check_at_start_has_the_errors_that_the_page_lists(client: dict[str, Any]) -> None:
+    assert client["start"]() == pyidem.__version__
+
+    commands = {row[0].strip("`"): row[2].strip("`") for row in rows(sections(CLIENT)["At start"])}
+    assert set(commands) == {error.__name__ for error in pyidem.NotReady.__subclasses__()}
+
+
+async def lifespan_of(app: Any) -> None:
+    """Start and end an ASGI application as a server does."""
+    async with app.router.lifespan_context(app):
+        pass
+
+
+def test_an_application_of_fastapi_starts_only_on_a_database_that_serves_it(
+    client: dict[str, Any], shop: Database
+) -> None:
+    async def start() -> None:
+        try:
+            await lifespan_of(client["web"])
+        finally:
+            await client["engine"].dispose()
+
+    asyncio.run(start())
+    with psycopg.connect(shop.dsn, autocommit=True) as admin:
+        admin.execute("select idem.revoke_access('app')")
+    with pytest.raises(pyidem.AccessMissing, match=r"Run: select idem\.grant_client\('app'\);"):
+        asyncio.run(start())
+
+
 def test_a_request_to_flask_is_worked_on_once(client: dict[str, Any], shop: Database) -> None:
     flask = client["flask_app"].test_client()
     headers = {"idempotency-key": str(uuid4()), "x-client": "client:1"}
