@@ -1,4 +1,5 @@
-"""Measure what looks at a whole installation, among ten million finished keys: health, stats and the search for lapsed.
+"""Measure what looks at a whole installation, among ten million finished keys: health, stats and the search for lapsed;
+and how long migrations hold their locks there.
 
 The keys are written straight into the tables, on a throwaway server, with the times that years of use would have left:
 several policies, tombstones, keys that purge has to take, and unfinished ones in every state.
@@ -6,13 +7,18 @@ several policies, tombstones, keys that purge has to take, and unfinished ones i
 
 import argparse
 import statistics
+import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 from rich.console import Console
 from rich.table import Table
 
 from pyidem.embedded import Cluster
+from tests.migrations.next_version import FIRST, Checkout, next_version
 from tests.support.database import ROOT, run_psql
 from tests.support.server import find_server
 
@@ -79,7 +85,7 @@ CALLS = {
     "idem.health()": "select * from idem.health()",
     "idem.stats()": "select * from idem.stats()",
     "idem.claim_lapsed(10)": "select * from idem.claim_lapsed(10)",
-    "idem.keys, lapsed ones": "select * from idem.keys where unfinished and outcome = 'lapsed' order by lapsed_at limit 100",
+    "idem.keys, lapsed ones": "select * from idem.keys where unfinished and outcome = 'lapsed' order by lapsed_at",
 }
 
 
@@ -101,18 +107,40 @@ def fill(admin: psycopg.Connection, options: argparse.Namespace) -> None:
     admin.execute("vacuum (analyze, parallel 0) idem_private.reservation, idem_private.unfinished")
 
 
-def measure(dsn: str, call: str, rounds: int) -> tuple[float, ...]:
-    """Return milliseconds: of the first call in a session, and the least, median and most of others. Changes nothing."""
-    firsts, times = [], []
+@contextmanager
+def session(dsn: str) -> Iterator[tuple[psycopg.Connection, Callable[[], float]]]:
+    """Open a session; with it comes a clock of the processor time that its backend has used, in milliseconds."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        usage = Path(f"/proc/{connection.info.backend_pid}/schedstat")
+        yield connection, lambda: int(usage.read_text().split()[0]) / 1e6
+
+
+def measure(dsn: str, statements: str, rounds: int) -> list[float]:
+    """Return milliseconds: of processor time for the first call in a session and for others, and passed by for those.
+
+    Each is the median of three sessions, and is rolled back.
+    """
+    firsts, used, passed = [], [], []
     for _ in range(3):
-        with psycopg.connect(dsn) as connection:
+        with session(dsn) as (connection, processor):
             for number in range(rounds):
-                began = time.perf_counter()
-                connection.execute(call.encode()).fetchall()
-                took = (time.perf_counter() - began) * 1000
-                (times if number else firsts).append(took)
-                connection.rollback()
-    return min(firsts), min(times), statistics.median(times), max(times)
+                began, before = time.perf_counter(), processor()
+                connection.execute(statements.encode())
+                (used if number else firsts).append(processor() - before)
+                passed.append((time.perf_counter() - began) * 1000)
+                connection.execute("rollback")
+    return [statistics.median(firsts), statistics.median(used), statistics.median(passed)]
+
+
+def migrations(directory: Path) -> dict[str, str]:
+    """Return the downgrade to base, and the way to a next revision that adds a column and replaces functions."""
+    later = next_version(directory)
+    return {"downgrade to base": text(later, FIRST, "base"), "a next revision": text(later, FIRST, "head")}
+
+
+def text(checkout: Checkout, from_: str, to: str) -> str:
+    """Return the statements of a migration without their COMMIT."""
+    return checkout.pyidem("sql", "--from", from_, "--to", to).stdout.rstrip().removesuffix("COMMIT;")
 
 
 def main() -> None:
@@ -136,9 +164,11 @@ def main() -> None:
             total = admin.execute("select pg_total_relation_size('idem_private.reservation')").fetchall()[0][0]
             console.print(f"filled in {time.monotonic() - began:.0f} s, {total / 1e9:.1f} GB")
             version = admin.execute("show server_version").fetchall()[0][0]
-        table = Table("call", "first of a session, ms", "least, ms", "median, ms", "most, ms", title=f"PostgreSQL {version}")
-        for name, call in CALLS.items():
-            table.add_row(name, *(f"{each:.0f}" for each in measure(dsn, call, options.rounds)))
+        table = Table("ms", "processor, first of a session", "processor", "passed", title=f"PostgreSQL {version}")
+        with tempfile.TemporaryDirectory() as directory:
+            for name, statements in (CALLS | migrations(Path(directory))).items():
+                shown = statements if name not in CALLS else f"begin; {statements}"
+                table.add_row(name, *(f"{each:.0f}" for each in measure(dsn, shown, options.rounds)))
         console.print(table)
         if options.hold:
             console.input(f"{dsn}\nEnter ends the server. ")

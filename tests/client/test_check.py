@@ -45,8 +45,7 @@ def run_command(database: Database, error: NotReady) -> None:
     """Run what the message says, as the owner of pyidem."""
     assert str(error).endswith(f"Run: {error.command}")
     if error.command.startswith("pyidem "):
-        program, *arguments = error.command.split()
-        done = pyidem(database, *arguments)
+        done = pyidem(database, *error.command.split()[1:])
         assert done.returncode == 0, done.stderr
     else:
         with psycopg.connect(database.dsn_of(OWNER), autocommit=True) as owner:
