@@ -15,6 +15,23 @@ TYPES = ["idem.reservation", "idem.lapsed_reservation", "idem.response", "idem.h
 GRANTS = ["client", "resolver", "monitor", "operator"]
 
 
+SIGNATURES = {
+    name: block for name in SECTIONS for block in re.findall(r"```signature\n(.*?)```", SECTIONS[name], re.DOTALL)
+}
+COMMON = "Conventions"
+
+# What the text of the functions leads to and no call can meet.
+NEVER_RAISED = {
+    ("idem.http_reserve", "IK007"): "it makes the fields itself, and never too many",
+    ("idem.policy_document", "IK001"): "the key that it checks is its own",
+    ("idem.run", "IK003"): "what it completes, it has reserved",
+    ("idem.run", "IK004"): "what it completes, it has reserved",
+    ("idem.run", "IK007"): "it has no fields",
+}
+# What Postgres raises itself, where the function is named for it; the first two may come from any call.
+RAISED_BY_POSTGRES = {"42501", "40001", "42846", "42704", "2D000"}
+
+
 def query(connection: psycopg.Connection, text: str) -> list[tuple[Any, ...]]:
     return connection.execute(text.encode()).fetchall()
 
@@ -106,6 +123,95 @@ def test_what_a_grant_gives_is_as_printed(grant: str, tx: psycopg.Connection) ->
     assert {bare(row[0]): row[column] for row in rows(SECTIONS["Rights"])} == {
         name: "yes" if allowed else "no" for name, allowed in granted
     }
+
+
+@pytest.mark.parametrize("function", SIGNATURES)
+def test_every_argument_is_explained(function: str) -> None:
+    arguments = argument_names(SIGNATURES[function])
+    explained = set(re.findall(r"`(\w+)`", prose(function))) | {
+        name for row in rows(SECTIONS[COMMON]) for name in re.findall(r"`(\w+)`", row[0])
+    }
+
+    assert [name for name in arguments if name not in explained] == []
+
+
+@pytest.mark.parametrize("function", SIGNATURES)
+def test_every_outcome_is_explained(function: str) -> None:
+    result = plain(SIGNATURES[function]).partition(" returns ")[2]
+    text = prose(function)
+
+    if result == "boolean":
+        assert "true" in text
+    if result == "boolean" and "always returns true" not in text:
+        assert "false" in text
+    if result in {"idem.reservation", "idem.http_reservation"}:
+        named = {bare(row[0]) for row in rows(text)}
+        assert {"in_progress"} <= named or "idem.reserve" in text
+
+
+@pytest.mark.parametrize("function", SIGNATURES)
+def test_every_function_has_an_example_that_is_executed(function: str) -> None:
+    typed = [
+        line
+        for block in re.findall(r"^```psql.*?\n(.*?)^```", SECTIONS[function], re.DOTALL | re.MULTILINE)
+        for line in block.splitlines()
+        if re.match(r"shop\S{1,2}[>#] ", line)
+    ]
+
+    assert any(f"{function}(" in line for line in typed)
+
+
+@pytest.mark.parametrize("function", SIGNATURES)
+def test_the_errors_of_a_function_are_those_that_its_text_leads_to(function: str) -> None:
+    said = re.search(r"^Errors: (.*?)(?:\n\n|\Z)", prose(function), re.MULTILINE | re.DOTALL)
+    assert said is not None
+    listed = set(re.findall(r"\b(?:IK\d{3}|[0-9][0-9A-Z]{4})\b", said[1]))
+    reached = {code for code in reachable(function, set()) if (function, code) not in NEVER_RAISED}
+
+    assert listed - RAISED_BY_POSTGRES == reached - RAISED_BY_POSTGRES
+
+
+def test_nothing_is_excused_that_is_not_there() -> None:
+    assert [pair for pair in NEVER_RAISED if pair[1] not in reachable(pair[0], set())] == []
+
+
+def prose(function: str) -> str:
+    """Return the section of a function without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", SECTIONS[function], flags=re.DOTALL | re.MULTILINE)
+
+
+def argument_names(signature: str) -> list[str]:
+    inside = plain(signature).partition("(")[2].partition(" returns ")[0]
+    return re.findall(r"(?:^|, )(\w+) (?:\w|\.)+", re.sub(r"'[^']*'", "''", inside).removesuffix(")"))
+
+
+def reachable(function: str, seen: set[str]) -> set[str]:
+    """Return the SQLSTATEs that a function raises, or whatever it calls, by the text of their bodies."""
+    if function in seen:
+        return set()
+    seen.add(function)
+    found = set(re.findall(r"errcode = '(\w+)'", BODIES[function]))
+    # what is in quotes is text for people, or for pg_cron
+    statements = re.sub(r"'(?:[^']|'')*'", "''", BODIES[function])
+    called = set(re.findall(r"\bidem(?:_private)?\.\w+(?=\()", statements)) & BODIES.keys()
+    return found.union(*(reachable(name, seen) for name in called))
+
+
+def bodies() -> dict[str, str]:
+    """Return the text of each function, by its name, without comments."""
+    found = {}
+    for source in SOURCES:
+        bare_source = re.sub(r"^ *--.*", "", source, flags=re.MULTILINE)
+        for made in re.finditer(
+            r"^create or replace (?:function|procedure) (idem(?:_private)?\.\w+)\(.*?(?=^comment on|\Z)",
+            bare_source,
+            re.DOTALL | re.MULTILINE,
+        ):
+            found[made[1]] = made[0]
+    return found
+
+
+BODIES = bodies()
 
 
 def codes(source: str) -> set[tuple[str, str]]:
