@@ -19,9 +19,9 @@ from tests.support.waiting import wait_until
 
 
 @contextmanager
-def exporter(dsn: str, folder: Path) -> Iterator[str]:
-    """Run postgres_exporter with the query file and nothing else; yield its host and port."""
-    options = ["--disable-default-metrics", "--disable-settings-metrics", f"--extend.query-path={QUERIES}"]
+def exporter(dsn: str, folder: Path, *more: str) -> Iterator[str]:
+    """Run postgres_exporter with the query file and little else; yield its host and port."""
+    options = ["--disable-default-metrics", "--disable-settings-metrics", f"--extend.query-path={QUERIES}", *more]
     with _serving("prometheus-postgres-exporter", options, folder, {"DATA_SOURCE_NAME": dsn}) as address:
         yield address
 

@@ -4,12 +4,12 @@ import os
 import re
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from math import isnan
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 from uuid import uuid4
 
 import psycopg
@@ -19,6 +19,7 @@ from psycopg_pool import ConnectionPool
 
 from pyidem import Idem, LostReservation, Sweeper
 from pyidem.client import LeasedOp
+from pyidem.embedded import Cluster
 from pyidem.prometheus import DecisionMetrics
 from pyidem.wsgi import IdempotencyMiddleware
 from tests.metrics import servers
@@ -26,6 +27,7 @@ from tests.metrics.conftest import Watched, at
 from tests.metrics.exported import exported
 from tests.metrics.promql import without_variables
 from tests.metrics.test_dashboard import TARGETS
+from tests.support.database import new_database
 from tests.support.server import find_program
 from tests.support.waiting import wait_until
 
@@ -137,15 +139,19 @@ def test_prometheus_raises_alerts_and_every_panel_has_numbers(
             assert run(command, loaded) == ""
 
 
-def test_what_is_exported_passes_the_linter_of_prometheus(loaded: Watched, tmp_path: Path) -> None:
-    with (
-        servers.exporter(url(loaded), tmp_path) as exporter,
-        urllib.request.urlopen(f"http://{exporter}/metrics") as page,
-    ):
-        text = page.read().decode()
+def test_what_is_exported_of_two_databases_passes_the_linter_of_prometheus(
+    loaded: Watched, server: Cluster, template: str, tmp_path: Path
+) -> None:
+    with new_database(server, template=template) as other:
+        with psycopg.connect(other.dsn) as admin:
+            admin.execute("select idem.grant_monitor(%s)", [loaded.monitor])
+        everywhere = servers.exporter(url(loaded), tmp_path, "--auto-discover-databases")
+        with everywhere as exporter, urlopen(f"http://{exporter}/metrics") as page:
+            text = page.read().decode()
     ours = "".join(line for line in text.splitlines(keepends=True) if re.match(r"(# (HELP|TYPE) )?pyidem_", line))
+    series = re.findall(r'^(pyidem_\w+)\{.*datname="(\w+)"', ours, re.MULTILINE)
     by_database = {name for name in exported() if "decision" not in name}
-    assert {line.split("{")[0] for line in ours.splitlines() if line.startswith("pyidem")} == by_database
+    assert set(series) == {(name, database) for name in by_database for database in (loaded.database.name, other.name)}
     linted = subprocess.run(
         [str(find_program("promtool")), "check", "metrics"], input=ours, check=False, capture_output=True, text=True
     )
