@@ -38,14 +38,15 @@ def loaded(watched: Watched) -> Watched:
     """One with keys of every state, an old lapse, a key that was given up, and a purge that is behind.
 
     `default` has 2 keys in progress, 1 released and 1 that lapsed an hour ago. `bank`, under hold, has 1 that no
-    resolver will try again, and `provider`, under retry, 1 that may be taken over. 900 messages are finished; so are 5
-    keys of `short`, which expired 29 hours ago, 9 hours after the last purge.
+    resolver will try again. `provider`, under retry, has 1 that may be taken over, and 1 whose attempts are used up.
+    900 messages are finished; so are 5 keys of `short`, which expired 29 hours ago, 9 hours after the last purge.
     """
     watched.database.enable_testing()
     with psycopg.connect(watched.database.dsn) as admin:
         admin.execute(
-            "insert into idem.policies (name, on_lapse, max_claims, ttl) values"
-            " ('bank', 'hold', 1, '1 day'), ('provider', 'retry', 10, '1 day'), ('short', 'hold', 10, '1 hour')"
+            "insert into idem.policies (name, on_lapse, max_claims, max_attempts, ttl) values"
+            " ('bank', 'hold', 1, null, '1 day'), ('provider', 'retry', 10, 2, '1 day'),"
+            " ('short', 'hold', 10, null, '1 hour')"
         )
         admin.execute("update idem.policies set max_batch = 1000 where name = 'messages'")
     with at(watched, timedelta(hours=-40)) as past:
@@ -55,10 +56,16 @@ def loaded(watched: Watched) -> Watched:
     with at(watched, timedelta(hours=-30)) as past:
         past.execute("select from idem.once_many('mail', array['a', 'b', 'c', 'd', 'e'], 'short')")
     with at(watched, timedelta(hours=-1)) as past:
-        for key, policy in (("old", "default"), ("given-up", "bank"), ("again", "provider")):
+        for key, policy in (
+            ("old", "default"),
+            ("given-up", "bank"),
+            ("again", "provider"),
+            ("used-up", "provider"),
+        ):
             reserve(past, key, policy, "1 second")
     with at(watched, timedelta(minutes=-30)) as past:
         past.execute("select from idem.claim_lapsed(1, '1 second', 'bank')")
+        reserve(past, "used-up", "provider", "1 second")
     with at(watched, timedelta()) as now:
         for key in ("open-1", "open-2", "back"):
             reserve(now, key, "default", "1 hour")

@@ -108,7 +108,7 @@ def test_prometheus_raises_alerts_and_every_panel_has_numbers(
 
         wait_until(all_panels_have_numbers, "numbers in all panels", timeout=60)
         # what was swept meanwhile was lapsed for a moment, in which it may have been counted
-        wait_until(lambda: numbers()["Unknown outcomes A"] == [3], "the last sweep to be seen")
+        wait_until(lambda: numbers()["Unknown outcomes A"] == [4], "the last sweep to be seen")
         shown = numbers()
         for panel, values in shown.items():
             print(f"{panel}: {', '.join(f'{value:g}' for value in sorted(values))}")

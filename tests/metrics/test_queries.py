@@ -41,7 +41,7 @@ def test_keys_are_counted_by_policy_and_state(loaded: Watched) -> None:
         ("default", "released"): 1,
         ("default", "lapsed"): 1,
         ("bank", "lapsed"): 1,
-        ("provider", "lapsed"): 1,
+        ("provider", "lapsed"): 2,
     }
     assert values["pyidem_keys_oldest_age_seconds", "default", "lapsed"] == pytest.approx(HOUR, abs=60)
     assert values["pyidem_keys_oldest_age_seconds", "default", "in_progress"] == pytest.approx(0, abs=60)
@@ -54,7 +54,7 @@ def test_what_waits_for_somebody_is_told_by_policy(loaded: Watched) -> None:
         policy: tuple(values[f"pyidem_lapsed_{figure}", policy] for figure in ("unresolved_keys", "given_up_keys"))
         for policy in ("default", "bank", "provider", "messages")
     }
-    assert waiting == {"default": (1, 0), "bank": (1, 1), "provider": (0, 0), "messages": (0, 0)}
+    assert waiting == {"default": (1, 0), "bank": (1, 1), "provider": (1, 0), "messages": (0, 0)}
     ages = [values["pyidem_lapsed_oldest_age_seconds", policy] for policy in ("default", "bank", "messages")]
     assert ages == [pytest.approx(HOUR - 1, abs=60), pytest.approx(HOUR / 2 - 1, abs=60), 0]
 
