@@ -134,6 +134,7 @@ def test_prometheus_raises_alerts_and_every_panel_has_numbers(
         raised = prometheus.firing()
         assert {named(alert) for alert in raised} == expected
         for alert in raised:
+            print(f"{alert['labels']['alertname']}: {alert['annotations']['summary']}")
             assert loaded.database.name in alert["annotations"]["summary"]
         for command in {alert["annotations"]["runbook_command"] for alert in raised}:
             assert run(command, loaded) == ""

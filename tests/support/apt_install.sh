@@ -33,7 +33,9 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get -q update || echo 'apt-get update failed: trying with the lists at hand' >&2
 apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@"
 for service in $new; do
-    if installed "$service"; then
+    if [ -e "/etc/init.d/$service" ]; then
         update-rc.d "$service" disable
+    elif installed "$service"; then
+        deb-systemd-helper disable "$service.service"
     fi
 done
