@@ -66,6 +66,7 @@ begin;
 \ir private/busy.sql
 \ir private/begin_leased.sql
 \ir private/note_leased.sql
+\ir private/note_unchanged.sql
 \ir private/require_completion.sql
 \ir private/note_left_behind.sql
 \ir private/judge.sql

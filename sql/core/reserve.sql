@@ -46,7 +46,7 @@ begin
         from idem_private.reservation as r
         where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
         -- The quick yes for a replay; idem_private.judge knows every rule.
-        if look.completed_at is not null and look.policy = coalesce(reserve.policy, 'default')
+        if look.completed_at is not null and look.policy = coalesce(reserve.policy, 'default') collate "C"
             and look.fingerprint is not distinct from reserve.fingerprint then
             select idem_private.real_expiry(look.expires_at, look.completed_at, p.min_retention), p.scopes_bound
             into look.expires_at, bound

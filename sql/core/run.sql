@@ -16,9 +16,12 @@ declare
     -- an array of one, since a composite value by itself is spread over the fields of the target
     responses idem.response[];
 begin
-    -- The type is written out in full where another of its name is found first.
+    -- The type is written out in full where another of its name is found first, and quoted where the session has
+    -- quote_all_identifiers on.
     if pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)'
-        or pg_catalog.right(signature, 18) operator(pg_catalog.=) '(pg_catalog.jsonb)' then
+        or pg_catalog.right(signature, 9) operator(pg_catalog.=) '("jsonb")'
+        or pg_catalog.right(signature, 18) operator(pg_catalog.=) '(pg_catalog.jsonb)'
+        or pg_catalog.right(signature, 22) operator(pg_catalog.=) '("pg_catalog"."jsonb")' then
         if not locked then
             answer := idem.reserve(run.scope, run.key, run.fingerprint, policy => run.policy);
             if answer.outcome operator(pg_catalog.<>) 'started' then
@@ -27,7 +30,13 @@ begin
         end if;
         execute
             'select array[' operator(pg_catalog.||) pg_catalog.left(
-                signature, case when pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)' then -7 else -18 end
+                signature,
+                case
+                    when pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)' then -7
+                    when pg_catalog.right(signature, 9) operator(pg_catalog.=) '("jsonb")' then -9
+                    when pg_catalog.right(signature, 18) operator(pg_catalog.=) '(pg_catalog.jsonb)' then -18
+                    else -22
+                end
             ) operator(pg_catalog.||) '($1)::idem.response]'
         into strict responses using run.args;
         return idem.run_end(run.scope, run.key, run.fingerprint, answer.token, responses[1], run.policy);

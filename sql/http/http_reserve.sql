@@ -37,7 +37,7 @@ begin
     elsif http_reserve.key_header is null then
         outcome := 'missing';
     else
-        key := idem_private.key_of_header(http_reserve.key_header);
+        key := idem_private.key_of_header(http_reserve.key_header collate "C");
         if idem_private.key_fits(
             'any', key, settings.key_min_length, settings.key_max_length, settings.key_pattern
         ) is not true and not idem_private.header_fits(key, settings) then
@@ -55,7 +55,7 @@ begin
 
     select r.fingerprint, r.fields into request
     from idem_private.read_request(
-        http_reserve.method,
+        http_reserve.method collate "C",
         http_reserve.path,
         http_reserve.body,
         http_reserve.content_type,

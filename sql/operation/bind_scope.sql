@@ -21,6 +21,6 @@ end
 $$;
 
 comment on function idem.bind_scope(name, text) is
-'From now on a role names only scopes that equal the prefix or continue it, here and wherever else it is bound. Errors: 22023, 42704.';
+'From now on a role names only scopes that equal the prefix or continue it, here and wherever else it is bound. Errors: 22023, 25001, 42704.';
 
 revoke all on function idem.bind_scope(name, text) from public;

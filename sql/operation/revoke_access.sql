@@ -5,7 +5,7 @@ declare
     kept text[];
 begin
     perform idem_private.check_role(revoke_access.role);
-    if revoke_access.role = current_user then
+    if revoke_access.role collate "C" = current_user then
         raise exception using
             errcode = '22023',
             message = 'the owner keeps its access',
@@ -14,7 +14,7 @@ begin
     end if;
     perform pg_advisory_xact_lock(hashtextextended('pyidem.migrate', 0));
     for object in
-        select granted.object from idem_private.granted_objects(revoke_access.role) as granted (object)
+        select granted.object from idem_private.granted_objects(revoke_access.role collate "C") as granted (object)
     loop
         execute format('revoke all on %s from %I cascade', object, revoke_access.role);
     end loop;
@@ -23,7 +23,7 @@ begin
 
     -- An owner's REVOKE leaves alone what somebody with grant option has given.
     select array_agg(granted.object order by granted.object) into kept
-    from idem_private.granted_objects(revoke_access.role) as granted (object);
+    from idem_private.granted_objects(revoke_access.role collate "C") as granted (object);
     if kept is not null then
         raise exception using
             errcode = '2BP01',
@@ -35,6 +35,6 @@ end
 $$;
 
 comment on function idem.revoke_access(name) is
-'Takes from a role all access to both schemas, whoever of the owner''s granted it and how, and its bindings, so that it can be dropped. Errors: 22023, 2BP01, 42704.';
+'Takes from a role all access to both schemas, whoever of the owner''s granted it and how, and its bindings, so that it can be dropped. Errors: 22023, 25001, 2BP01, 42704.';
 
 revoke all on function idem.revoke_access(name) from public;

@@ -10,6 +10,6 @@ end
 $$;
 
 comment on function idem.unbind_scope(name, text) is
-'Takes back a binding of idem.bind_scope, or all bindings of a role; one that has none left may name any scope. Errors: 42704.';
+'Takes back a binding of idem.bind_scope, or all bindings of a role; one that has none left may name any scope. Errors: 25001, 42704.';
 
 revoke all on function idem.unbind_scope(name, text) from public;

@@ -1,7 +1,7 @@
 create or replace function idem_private.check_role(role name) returns void
 language plpgsql stable as $$
 begin
-    if not exists (select from pg_catalog.pg_roles as r where r.rolname = check_role.role) then
+    if not exists (select from pg_catalog.pg_roles as r where r.rolname = check_role.role collate "C") then
         raise exception using
             errcode = '42704',
             message = format('there is no role %s', coalesce(quote_ident(check_role.role), 'null')),

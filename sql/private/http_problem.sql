@@ -44,7 +44,7 @@ begin
         || case
             when http_problem.retry_after is null then '[]'
             else jsonb_build_array(
-                jsonb_build_array('Retry-After', ceil(extract(epoch from http_problem.retry_after))::int::text)
+                jsonb_build_array('Retry-After', ceil(extract(epoch from http_problem.retry_after))::bigint::text)
             )
         end,
         convert_to(document::text, 'UTF8')

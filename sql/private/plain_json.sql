@@ -4,11 +4,14 @@
 --
 -- What is ordinary is decided by value: idem_private.read_json sends every document here that holds such a number in
 -- whatever spelling.
-create or replace function idem_private.plain_json(value json, mark text) returns jsonb
+create or replace function idem_private.plain_json(value json, mark text, depth int) returns jsonb
 language plpgsql immutable as $$
 declare
     number numeric;
 begin
+    if plain_json.depth = 0 and json_typeof(plain_json.value) in ('object', 'array') then
+        raise statement_too_complex;
+    end if;
     case json_typeof(plain_json.value)
         when 'object' then
             return (
@@ -21,7 +24,9 @@ begin
                             else jsonb_build_object(plain_json.mark, jsonb_agg(e.value order by e.position))
                         end as value
                     from (
-                        select c.key, c.position, idem_private.plain_json(c.value, plain_json.mark) as value
+                        select
+                            c.key, c.position,
+                            idem_private.plain_json(c.value, plain_json.mark, plain_json.depth - 1) as value
                         from json_each(plain_json.value) with ordinality as c (key, value, position)
                     ) as e
                     group by e.key
@@ -34,7 +39,7 @@ begin
                         jsonb_agg(
                             case
                                 when json_typeof(e.value) in ('object', 'array', 'number')
-                                    then idem_private.plain_json(e.value, plain_json.mark)
+                                    then idem_private.plain_json(e.value, plain_json.mark, plain_json.depth - 1)
                                 else e.value::jsonb
                             end
                             order by e.position
@@ -55,7 +60,7 @@ begin
 end
 $$;
 
-comment on function idem_private.plain_json(json, text) is
-'The document as jsonb, with all that jsonb would lose or bloat put in another form.';
+comment on function idem_private.plain_json(json, text, int) is
+'The document as jsonb, with all that jsonb would lose or bloat put in another form; raises 54001 where it is nested deeper than that.';
 
-revoke all on function idem_private.plain_json(json, text) from public;
+revoke all on function idem_private.plain_json(json, text, int) from public;

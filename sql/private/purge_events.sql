@@ -7,12 +7,14 @@ declare
     setting constant text := nullif(current_setting('idem.event_retention', true), '');
     oldest timestamptz := idem_private.clock() - coalesce(setting::interval, '90 days');
     oldest_decision timestamptz := least(oldest, idem_private.clock() - interval '90 days');
+    prefixes constant text[] := idem_private.bound_prefixes();
     purged bigint;
 begin
     with old as (
         select e.scope, e.key, e.number
         from idem_private.event as e
         where e.at < oldest and (e.event <> 'resolved' or e.at < oldest_decision)
+            and (prefixes is null or idem_private.is_within(e.scope, prefixes))
             and not exists (
                 select from idem_private.reservation as r
                 where r.scope = e.scope and r.key = e.key and r.completed_at is null

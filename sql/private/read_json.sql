@@ -42,7 +42,13 @@ begin
             or octet_length(content) * least(containers, max_depth) > max_parsed_of_odd then
             return null;
         end if;
-        return idem_private.plain_json(content::json, read_json.mark);
+        -- A repeated member, which the depth of doc does not tell of, may be nested too.
+        begin
+            return idem_private.plain_json(content::json, read_json.mark, max_depth);
+        exception
+            when statement_too_complex then
+                return null;
+        end;
     end if;
     return doc;
 end

@@ -55,6 +55,9 @@ begin
         settings := idem_private.policy_of(found_row.policy);
         at := idem_private.clock();
         verdict := idem_private.judge(found_row, settings, reserve_existing.fingerprint, reserve_existing.token, at);
+        if reserve_existing.leased and not (held and verdict in ('take', 'renew')) then
+            perform idem_private.note_unchanged(reserve_existing.scope, reserve_existing.key, held);
+        end if;
         if verdict in ('take', 'renew') and not held then
             return idem_private.busy(settings.retry_after);
         end if;

@@ -36,7 +36,7 @@ begin
                 and (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
                 and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
             union all
-            select claim_lapsed.scope, claim_lapsed.key, 0, null
+            select claim_lapsed.scope collate "C", claim_lapsed.key collate "C", 0, null
             where not exists (
                 select from idem_private.unfinished as u
                 where u.scope = claim_lapsed.scope collate "C" and u.key = claim_lapsed.key collate "C"
@@ -78,7 +78,7 @@ begin
         exception when others then
             -- A bad row would keep resolvers from all others for ever. What is wrong with the moment or with the whole
             -- server, and not with the row, is raised.
-            if sqlstate ~ '^(40|53|55|57|58)' then
+            if sqlstate ~ '^(25|40|53|55|57|58)' then
                 raise;
             end if;
             raise warning using

@@ -14,7 +14,7 @@ begin
     return (
         select r.fingerprint
         from idem_private.read_request(
-            fingerprint.method,
+            fingerprint.method collate "C",
             fingerprint.path,
             fingerprint.body,
             fingerprint.content_type,

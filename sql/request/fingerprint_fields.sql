@@ -14,7 +14,7 @@ begin
             null,
             null,
             fingerprint_fields.body,
-            fingerprint_fields.content_type,
+            fingerprint_fields.content_type collate "C",
             fingerprint_fields.ignore,
             fingerprint_fields.include
         ) as r

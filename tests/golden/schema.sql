@@ -918,6 +918,13 @@ create function idem_private.note_scopes_bound() returns trigger
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem_private.note_unchanged(
+    scope text,
+    key text,
+    held boolean
+) returns void
+language plpgsql volatile;
+
 create function idem_private.only_included(
     doc jsonb,
     include text[]
@@ -966,7 +973,8 @@ language sql stable;
 
 create function idem_private.plain_json(
     value json,
-    mark text
+    mark text,
+    depth integer
 ) returns jsonb
 language plpgsql immutable;
 

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from tests.support.calls import complete, lookup, reserve
+from tests.support.calls import answers_of_every_call, complete, lookup, reserve
 from tests.support.database import Database
 
 PAIRS = [("a", "bc"), ("ab", "c"), ("a", "BC"), ("A", "bc"), ("a:b", "c"), ("a", "b:c"), ("1:a", "bc"), ("1", "a:bc")]
@@ -86,6 +86,19 @@ def test_i10_a_callers_collation_changes_nothing_in_a_batch(db: Database) -> Non
         ("key", "duplicate"),
         ("Key", "first"),
     ]
+
+
+@pytest.mark.parts
+@pytest.mark.parametrize(("locale", "deterministic"), [("de", "true"), ("und-u-ks-level2", "false")])
+def test_i10_a_callers_collation_is_never_in_the_way(testing_db: Database, locale: str, deterministic: str) -> None:
+    """Scopes, keys and what else is text may come from columns with a collation of their own."""
+    connection = testing_db.connect()
+    plain = answers_of_every_call(connection)
+    connection.execute(
+        f"create collation theirs (provider = icu, locale = '{locale}', deterministic = {deterministic})".encode()
+    )
+    connection.commit()
+    assert answers_of_every_call(connection, " collate theirs") == plain
 
 
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])

@@ -3,6 +3,9 @@
 import json
 from datetime import timedelta
 
+import psycopg
+import pytest
+
 from tests.support.calls import claim_lapsed, reserve
 from tests.support.database import Database, advance_clock
 
@@ -32,3 +35,12 @@ def test_a_row_that_cannot_be_claimed_stops_no_other(testing_db: Database) -> No
     }
     connection.execute("drop trigger refuse on idem_private.reservation")
     assert [row.key for row in claim_lapsed(connection)] == ["k50"]
+
+
+def test_a_transaction_that_cannot_write_is_not_told_that_nothing_is_lapsed(testing_db: Database) -> None:
+    connection = testing_db.connect(autocommit=True)
+    reserve(connection, "k", mode="leased")
+    advance_clock(connection, timedelta(minutes=2))
+    connection.execute("set default_transaction_read_only = on")
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        claim_lapsed(connection)

@@ -55,6 +55,8 @@ HOSTILE = {
     "half a million elements": (JSON, b"[" + b"1," * (MIB // 2 - 2) + b"1]"),
     "a quarter of a million arrays": (JSON, b"[" + b"[1]," * (MIB // 4 - 2) + b"1]"),
     "as many arrays with exponents": (JSON, b"[" + b"[1]," * (MIB // 4 - 9) + b"1e1]"),
+    "a member nested 1,000 deep that comes again": (JSON, b'{"a":' + nested(1_000) + b',"a":1}'),
+    "a member nested 5,000 deep beside an exponent": (JSON, b'[1e1,{"a":' + nested(5_000) + b',"a":1}]'),
     "a hundred thousand repeated members": (JSON, b"{" + b'"a":1,' * 100_000 + b'"a":1}'),
     "a name of half a megabyte above many leaves": (
         JSON,

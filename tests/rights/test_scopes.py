@@ -1,6 +1,7 @@
 """A role that is bound to scopes gets at no other, whatever it makes of itself or of the session."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -118,6 +119,40 @@ def test_a_binding_holds_from_the_next_call_on_in_sessions_that_are_open(
     assert not is_refused(client, "tenant:2")
 
 
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_a_policy_written_under_a_snapshot_older_than_the_binding_is_not_left_open(
+    isolation: str, login: Login, db: Database
+) -> None:
+    operator = db.connect(user=db.owner)
+    operator.execute(f"set transaction isolation level {isolation}".encode())
+    operator.execute("table idem.policies")
+    tenant = login("client", "tenant:1")
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        operator.execute("insert into idem.policies (name) values ('later')")
+    operator.rollback()
+    operator.execute("insert into idem.policies (name) values ('later')")
+    operator.commit()
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        reserve(tenant, "k", scope="tenant:2", policy="later")
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+@pytest.mark.parametrize("change", ["bind_scope(%s, 'tenant:1')", "unbind_scope(%s)"])
+def test_a_binding_is_not_changed_under_a_snapshot_that_may_hide_policies(
+    isolation: str, change: str, login: Login, db: Database
+) -> None:
+    client = login("client", *([] if change.startswith("bind") else ["tenant:1"]))
+    with db.connect(user=db.owner) as owner:
+        owner.execute(f"set transaction isolation level {isolation}".encode())
+        with pytest.raises(psycopg.errors.ActiveSqlTransaction):
+            owner.execute(f"select idem.{change}".encode(), [client.info.user])
+        owner.rollback()
+        owner.execute(f"set transaction isolation level {isolation}".encode())
+        # where nobody is bound there is nothing that it could get wrong
+        if change.startswith("bind"):
+            owner.execute("select idem.revoke_access(%s)", [client.info.user])
+
+
 def test_a_token_of_another_tenant_is_worth_nothing(tenant: psycopg.Connection, other: psycopg.Connection) -> None:
     token = reserve(other, "k", scope="tenant:2", mode="leased").token
     for call in ("complete", "release", "defer", "extend", "http_complete"):
@@ -145,6 +180,20 @@ def test_what_a_transaction_notes_in_its_settings_leads_to_no_other_tenant(
     reserve(other, "k", scope="tenant:2", mode="leased")
     with tenant.transaction():
         tenant.execute("create temp table written (a int)")
+        tenant.execute("select set_config('idem_private.last_leased', %s, true)", ['["tenant:2", "k"]'])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), tenant.transaction():
+            reserve(tenant, "k", scope="tenant:1", mode="leased")
+
+
+def test_what_a_transaction_notes_leads_to_no_other_tenant_where_nothing_is_started_either(
+    tenant: psycopg.Connection, other: psycopg.Connection, admin: psycopg.Connection
+) -> None:
+    """A reserve that was told in_progress after it had tried to lock the row notes that it wrote nothing."""
+    admin.execute("insert into idem.policies (name, on_lapse) values ('again', 'retry')")
+    reserve(other, "k", scope="tenant:2", mode="leased")
+    reserve(tenant, "k", scope="tenant:1", mode="leased", policy="again", lease=timedelta(microseconds=1))
+    with admin.transaction(), tenant.transaction():
+        admin.execute("select from idem_private.reservation where scope = 'tenant:1' for update")
         tenant.execute("select set_config('idem_private.last_leased', %s, true)", ['["tenant:2", "k"]'])
         with pytest.raises(psycopg.errors.InsufficientPrivilege), tenant.transaction():
             reserve(tenant, "k", scope="tenant:1", mode="leased")

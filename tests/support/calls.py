@@ -1,5 +1,7 @@
 """The SQL calls as tests make them: plain psycopg, no client library in between."""
 
+import re
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -102,3 +104,17 @@ def _call(connection: psycopg.Connection, name: str, **arguments: Any) -> Any:
     row = cursor.execute(f"select * from idem.{name}({named})", arguments).fetchone()
     assert row is not None
     return row
+
+
+def answers_of_every_call(connection: psycopg.Connection, collate: str = "") -> list[tuple[str, object]]:
+    """What each statement of every_call.sql answers, in a transaction that is rolled back.
+
+    ``collate`` is put after every text.
+    """
+    found: list[tuple[str, object]] = []
+    for statement in Path(__file__).with_name("every_call.sql").read_text().split(";\n"):
+        if statement:
+            cursor = connection.execute(re.sub(r"~(?=[,)\]])", collate, statement).encode())
+            found.append((statement, cursor.fetchall() if cursor.description else cursor.rowcount))
+    connection.rollback()
+    return found

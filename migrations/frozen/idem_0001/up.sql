@@ -404,7 +404,8 @@ comment on function idem_private.check_scope(text) is
 revoke all on function idem_private.check_scope(text) from public;
 
 -- sql/private/note_scopes_bound.sql
--- Whoever writes a policy meanwhile waits, and then reads the bindings of now: see idem_private.check_policy.
+-- Whoever writes a policy meanwhile waits, and then reads the bindings of now: see idem_private.check_policy. An old
+-- snapshot would leave out policies and bindings that were committed since.
 create or replace function idem_private.note_scopes_bound() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -412,6 +413,14 @@ declare
 begin
     lock table idem_private.policy in share row exclusive mode;
     bound := exists (select from idem_private.scope_binding);
+    if current_setting('transaction_isolation') <> 'read committed'
+        and (bound or exists (select from idem_private.policy as p where p.scopes_bound)) then
+        raise exception using
+            errcode = '25001',
+            message = 'roles are bound to scopes in READ COMMITTED only',
+            detail = jsonb_build_object('code', 'needs_read_committed')::text,
+            hint = 'Begin a transaction with ISOLATION LEVEL READ COMMITTED.';
+    end if;
     update idem_private.policy as p set scopes_bound = bound where p.scopes_bound <> bound;
     return null;
 end
@@ -1103,6 +1112,32 @@ comment on function idem_private.note_leased(text, text, boolean) is
 
 revoke all on function idem_private.note_leased(text, text, boolean) from public;
 
+-- sql/private/note_unchanged.sql
+-- Where a leased reserve tries to lock a row and then starts nothing, that counts as a command, and a lock gives the
+-- transaction an id: to idem_private.begin_leased it would look like somebody's write. So what the transaction listed
+-- last is written again, or else the key itself, whose row it then holds. Nobody waits for either.
+create or replace function idem_private.note_unchanged(scope text, key text, held boolean) returns void
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    previous jsonb := nullif(current_setting('idem_private.last_leased', true), '')::jsonb;
+begin
+    if previous is null and note_unchanged.held then
+        previous := jsonb_build_array(note_unchanged.scope, note_unchanged.key);
+        perform set_config('idem_private.last_leased', previous::text, true);
+    end if;
+    -- Anybody can set it: it must not lead to another's key.
+    perform idem_private.check_scope(previous ->> 0);
+    update idem_private.unfinished as u set claims = u.claims
+    where u.scope = previous ->> 0 and u.key = previous ->> 1;
+end
+$$;
+
+comment on function idem_private.note_unchanged(text, text, boolean) is
+'The last write of a leased reserve that has locked a row, or tried to, and started nothing (see idem_private.begin_leased).';
+
+revoke all on function idem_private.note_unchanged(text, text, boolean) from public;
+
 -- sql/private/require_completion.sql
 -- Runs at commit (and at PREPARE TRANSACTION) for every row that a reserve inserted or took over, and reads the row as
 -- it is then: a completion inside a savepoint that was rolled back does not count. A row that is gone, or that has
@@ -1476,6 +1511,9 @@ begin
         settings := idem_private.policy_of(found_row.policy);
         at := idem_private.clock();
         verdict := idem_private.judge(found_row, settings, reserve_existing.fingerprint, reserve_existing.token, at);
+        if reserve_existing.leased and not (held and verdict in ('take', 'renew')) then
+            perform idem_private.note_unchanged(reserve_existing.scope, reserve_existing.key, held);
+        end if;
         if verdict in ('take', 'renew') and not held then
             return idem_private.busy(settings.retry_after);
         end if;
@@ -1933,12 +1971,14 @@ declare
     setting constant text := nullif(current_setting('idem.event_retention', true), '');
     oldest timestamptz := idem_private.clock() - coalesce(setting::interval, '90 days');
     oldest_decision timestamptz := least(oldest, idem_private.clock() - interval '90 days');
+    prefixes constant text[] := idem_private.bound_prefixes();
     purged bigint;
 begin
     with old as (
         select e.scope, e.key, e.number
         from idem_private.event as e
         where e.at < oldest and (e.event <> 'resolved' or e.at < oldest_decision)
+            and (prefixes is null or idem_private.is_within(e.scope, prefixes))
             and not exists (
                 select from idem_private.reservation as r
                 where r.scope = e.scope and r.key = e.key and r.completed_at is null
@@ -2123,11 +2163,14 @@ revoke all on function idem_private.check_request(text, text) from public;
 --
 -- What is ordinary is decided by value: idem_private.read_json sends every document here that holds such a number in
 -- whatever spelling.
-create or replace function idem_private.plain_json(value json, mark text) returns jsonb
+create or replace function idem_private.plain_json(value json, mark text, depth int) returns jsonb
 language plpgsql immutable as $$
 declare
     number numeric;
 begin
+    if plain_json.depth = 0 and json_typeof(plain_json.value) in ('object', 'array') then
+        raise statement_too_complex;
+    end if;
     case json_typeof(plain_json.value)
         when 'object' then
             return (
@@ -2140,7 +2183,9 @@ begin
                             else jsonb_build_object(plain_json.mark, jsonb_agg(e.value order by e.position))
                         end as value
                     from (
-                        select c.key, c.position, idem_private.plain_json(c.value, plain_json.mark) as value
+                        select
+                            c.key, c.position,
+                            idem_private.plain_json(c.value, plain_json.mark, plain_json.depth - 1) as value
                         from json_each(plain_json.value) with ordinality as c (key, value, position)
                     ) as e
                     group by e.key
@@ -2153,7 +2198,7 @@ begin
                         jsonb_agg(
                             case
                                 when json_typeof(e.value) in ('object', 'array', 'number')
-                                    then idem_private.plain_json(e.value, plain_json.mark)
+                                    then idem_private.plain_json(e.value, plain_json.mark, plain_json.depth - 1)
                                 else e.value::jsonb
                             end
                             order by e.position
@@ -2174,10 +2219,10 @@ begin
 end
 $$;
 
-comment on function idem_private.plain_json(json, text) is
-'The document as jsonb, with all that jsonb would lose or bloat put in another form.';
+comment on function idem_private.plain_json(json, text, int) is
+'The document as jsonb, with all that jsonb would lose or bloat put in another form; raises 54001 where it is nested deeper than that.';
 
-revoke all on function idem_private.plain_json(json, text) from public;
+revoke all on function idem_private.plain_json(json, text, int) from public;
 
 -- sql/private/read_json.sql
 -- Every step is linear in the size of the body, which is bounded; the step that costs most has bounds of its own.
@@ -2224,7 +2269,13 @@ begin
             or octet_length(content) * least(containers, max_depth) > max_parsed_of_odd then
             return null;
         end if;
-        return idem_private.plain_json(content::json, read_json.mark);
+        -- A repeated member, which the depth of doc does not tell of, may be nested too.
+        begin
+            return idem_private.plain_json(content::json, read_json.mark, max_depth);
+        exception
+            when statement_too_complex then
+                return null;
+        end;
     end if;
     return doc;
 end
@@ -2799,7 +2850,7 @@ begin
         || case
             when http_problem.retry_after is null then '[]'
             else jsonb_build_array(
-                jsonb_build_array('Retry-After', ceil(extract(epoch from http_problem.retry_after))::int::text)
+                jsonb_build_array('Retry-After', ceil(extract(epoch from http_problem.retry_after))::bigint::text)
             )
         end,
         convert_to(document::text, 'UTF8')
@@ -2901,6 +2952,10 @@ declare
     problem text;
     unfit text;
 begin
+    -- The first binding writes to every policy, so one that an old snapshot does not show raises 40001 here.
+    if tg_op = 'INSERT' and current_setting('transaction_isolation') <> 'read committed' then
+        perform from idem_private.policy as p where p.name = 'default' for share;
+    end if;
     new.scopes_bound := exists (select from idem_private.scope_binding);
     problem := case
         when new.name is null or new.name = '' then 'name: a policy needs a name'
@@ -3114,7 +3169,7 @@ revoke all on function idem_private.rights() from public;
 create or replace function idem_private.check_role(role name) returns void
 language plpgsql stable as $$
 begin
-    if not exists (select from pg_catalog.pg_roles as r where r.rolname = check_role.role) then
+    if not exists (select from pg_catalog.pg_roles as r where r.rolname = check_role.role collate "C") then
         raise exception using
             errcode = '42704',
             message = format('there is no role %s', coalesce(quote_ident(check_role.role), 'null')),
@@ -4236,7 +4291,7 @@ begin
         from idem_private.reservation as r
         where r.scope = reserve.scope collate "C" and r.key = reserve.key collate "C";
         -- The quick yes for a replay; idem_private.judge knows every rule.
-        if look.completed_at is not null and look.policy = coalesce(reserve.policy, 'default')
+        if look.completed_at is not null and look.policy = coalesce(reserve.policy, 'default') collate "C"
             and look.fingerprint is not distinct from reserve.fingerprint then
             select idem_private.real_expiry(look.expires_at, look.completed_at, p.min_retention), p.scopes_bound
             into look.expires_at, bound
@@ -4749,9 +4804,12 @@ declare
     -- an array of one, since a composite value by itself is spread over the fields of the target
     responses idem.response[];
 begin
-    -- The type is written out in full where another of its name is found first.
+    -- The type is written out in full where another of its name is found first, and quoted where the session has
+    -- quote_all_identifiers on.
     if pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)'
-        or pg_catalog.right(signature, 18) operator(pg_catalog.=) '(pg_catalog.jsonb)' then
+        or pg_catalog.right(signature, 9) operator(pg_catalog.=) '("jsonb")'
+        or pg_catalog.right(signature, 18) operator(pg_catalog.=) '(pg_catalog.jsonb)'
+        or pg_catalog.right(signature, 22) operator(pg_catalog.=) '("pg_catalog"."jsonb")' then
         if not locked then
             answer := idem.reserve(run.scope, run.key, run.fingerprint, policy => run.policy);
             if answer.outcome operator(pg_catalog.<>) 'started' then
@@ -4760,7 +4818,13 @@ begin
         end if;
         execute
             'select array[' operator(pg_catalog.||) pg_catalog.left(
-                signature, case when pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)' then -7 else -18 end
+                signature,
+                case
+                    when pg_catalog.right(signature, 7) operator(pg_catalog.=) '(jsonb)' then -7
+                    when pg_catalog.right(signature, 9) operator(pg_catalog.=) '("jsonb")' then -9
+                    when pg_catalog.right(signature, 18) operator(pg_catalog.=) '(pg_catalog.jsonb)' then -18
+                    else -22
+                end
             ) operator(pg_catalog.||) '($1)::idem.response]'
         into strict responses using run.args;
         return idem.run_end(run.scope, run.key, run.fingerprint, answer.token, responses[1], run.policy);
@@ -5022,7 +5086,7 @@ begin
                 and (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
                 and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
             union all
-            select claim_lapsed.scope, claim_lapsed.key, 0, null
+            select claim_lapsed.scope collate "C", claim_lapsed.key collate "C", 0, null
             where not exists (
                 select from idem_private.unfinished as u
                 where u.scope = claim_lapsed.scope collate "C" and u.key = claim_lapsed.key collate "C"
@@ -5064,7 +5128,7 @@ begin
         exception when others then
             -- A bad row would keep resolvers from all others for ever. What is wrong with the moment or with the whole
             -- server, and not with the row, is raised.
-            if sqlstate ~ '^(40|53|55|57|58)' then
+            if sqlstate ~ '^(25|40|53|55|57|58)' then
                 raise;
             end if;
             raise warning using
@@ -5241,7 +5305,7 @@ begin
     return (
         select r.fingerprint
         from idem_private.read_request(
-            fingerprint.method,
+            fingerprint.method collate "C",
             fingerprint.path,
             fingerprint.body,
             fingerprint.content_type,
@@ -5274,7 +5338,7 @@ begin
             null,
             null,
             fingerprint_fields.body,
-            fingerprint_fields.content_type,
+            fingerprint_fields.content_type collate "C",
             fingerprint_fields.ignore,
             fingerprint_fields.include
         ) as r
@@ -5327,7 +5391,7 @@ begin
     elsif http_reserve.key_header is null then
         outcome := 'missing';
     else
-        key := idem_private.key_of_header(http_reserve.key_header);
+        key := idem_private.key_of_header(http_reserve.key_header collate "C");
         if idem_private.key_fits(
             'any', key, settings.key_min_length, settings.key_max_length, settings.key_pattern
         ) is not true and not idem_private.header_fits(key, settings) then
@@ -5345,7 +5409,7 @@ begin
 
     select r.fingerprint, r.fields into request
     from idem_private.read_request(
-        http_reserve.method,
+        http_reserve.method collate "C",
         http_reserve.path,
         http_reserve.body,
         http_reserve.content_type,
@@ -5639,7 +5703,7 @@ declare
     kept text[];
 begin
     perform idem_private.check_role(revoke_access.role);
-    if revoke_access.role = current_user then
+    if revoke_access.role collate "C" = current_user then
         raise exception using
             errcode = '22023',
             message = 'the owner keeps its access',
@@ -5648,7 +5712,7 @@ begin
     end if;
     perform pg_advisory_xact_lock(hashtextextended('pyidem.migrate', 0));
     for object in
-        select granted.object from idem_private.granted_objects(revoke_access.role) as granted (object)
+        select granted.object from idem_private.granted_objects(revoke_access.role collate "C") as granted (object)
     loop
         execute format('revoke all on %s from %I cascade', object, revoke_access.role);
     end loop;
@@ -5657,7 +5721,7 @@ begin
 
     -- An owner's REVOKE leaves alone what somebody with grant option has given.
     select array_agg(granted.object order by granted.object) into kept
-    from idem_private.granted_objects(revoke_access.role) as granted (object);
+    from idem_private.granted_objects(revoke_access.role collate "C") as granted (object);
     if kept is not null then
         raise exception using
             errcode = '2BP01',
@@ -5669,7 +5733,7 @@ end
 $$;
 
 comment on function idem.revoke_access(name) is
-'Takes from a role all access to both schemas, whoever of the owner''s granted it and how, and its bindings, so that it can be dropped. Errors: 22023, 2BP01, 42704.';
+'Takes from a role all access to both schemas, whoever of the owner''s granted it and how, and its bindings, so that it can be dropped. Errors: 22023, 25001, 2BP01, 42704.';
 
 revoke all on function idem.revoke_access(name) from public;
 
@@ -5697,7 +5761,7 @@ end
 $$;
 
 comment on function idem.bind_scope(name, text) is
-'From now on a role names only scopes that equal the prefix or continue it, here and wherever else it is bound. Errors: 22023, 42704.';
+'From now on a role names only scopes that equal the prefix or continue it, here and wherever else it is bound. Errors: 22023, 25001, 42704.';
 
 revoke all on function idem.bind_scope(name, text) from public;
 
@@ -5714,7 +5778,7 @@ end
 $$;
 
 comment on function idem.unbind_scope(name, text) is
-'Takes back a binding of idem.bind_scope, or all bindings of a role; one that has none left may name any scope. Errors: 42704.';
+'Takes back a binding of idem.bind_scope, or all bindings of a role; one that has none left may name any scope. Errors: 25001, 42704.';
 
 revoke all on function idem.unbind_scope(name, text) from public;
 

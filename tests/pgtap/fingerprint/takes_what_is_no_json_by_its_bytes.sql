@@ -1,5 +1,5 @@
 begin;
-select plan(12);
+select plan(14);
 
 create function pg_temp.digest(body text) returns bytea language sql as $$
     select idem.fingerprint('POST', '/', convert_to(body, 'UTF8'), 'application/json')
@@ -22,6 +22,16 @@ select isnt(
     pg_temp.digest(repeat('{"a":', 100) || '[]' || repeat('}', 100)),
     pg_temp.digest(repeat('{"a":', 100) || '[ ]' || repeat('}', 100)),
     'objects count as arrays do'
+);
+select is(
+    pg_temp.digest('{"a":' || repeat('[', 99) || repeat(']', 99) || ',"a":1}'),
+    pg_temp.digest('{"a":' || repeat('[', 99) || repeat(']', 99) || ', "a":1}'),
+    'a member that comes again counts as any other: nested 100 deep'
+);
+select isnt(
+    pg_temp.digest('{"a":' || repeat('[', 100) || repeat(']', 100) || ',"a":1}'),
+    pg_temp.digest('{"a":' || repeat('[', 100) || repeat(']', 100) || ', "a":1}'),
+    'and 101 deep'
 );
 
 select * from finish();
