@@ -1,43 +1,22 @@
 """A read-only standby, and the primary that has one."""
 
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import psycopg
 import pytest
 
-from pyidem.embedded import Cluster
 from tests.conftest import SETTINGS
 from tests.doctor.test_doctor import failing
 from tests.support.database import Database
 from tests.support.server import Server
-
-
-class Standby(Cluster):
-    """A copy of a server that follows it."""
-
-    primary: Cluster
-
-    def _initdb(self) -> None:
-        self.password = self.primary.password
-        backup = [self.primary.bindir / "pg_basebackup", "-d", self.primary.dsn(), "-D", self._data, "-R", "-c", "fast"]
-        subprocess.run(
-            self._account.command(*backup, "--no-sync"),
-            cwd=self.directory,
-            env=os.environ | {"PGPASSWORD": self.password},
-            check=True,
-            capture_output=True,
-        )
+from tests.support.standby import Standby
 
 
 @pytest.fixture
 def standby_db(db: Database, installation: Server) -> Iterator[Database]:
     """The database `db` on a standby of its server."""
-    standby = Standby(installation.bindir, settings=SETTINGS)
-    standby.primary = db.cluster
-    with standby, ExitStack() as cleanup:
+    with Standby(installation.bindir, db.cluster, SETTINGS) as standby, ExitStack() as cleanup:
         yield Database(standby, db.name, cleanup)
 
 

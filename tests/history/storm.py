@@ -11,7 +11,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -29,7 +29,7 @@ from tests.history.record import History
 from tests.history.wire import Wire
 from tests.history.world import FAMILIES, SCOPE
 from tests.support.calls import set_policy
-from tests.support.database import OWNER, ROOT, Database, new_database
+from tests.support.database import OWNER, ROOT, Database
 from tests.support.waiting import wait_until
 
 SETTINGS = {
@@ -185,7 +185,10 @@ def stage(cluster: Cluster, sources: Path) -> Iterator[Database]:
     with psycopg.connect(cluster.dsn(), autocommit=True) as admin:
         for role in (OWNER, APPLICATION):
             admin.execute(sql.SQL("create role {} login password {}").format(sql.Identifier(role), cluster.password))
-    with new_database(cluster) as database:
+        admin.execute(sql.SQL("create database {} owner {}").format(sql.Identifier(APPLICATION), sql.Identifier(OWNER)))
+    # it goes with its server, which may be down by then
+    with ExitStack() as cleanup:
+        database = Database(cluster, APPLICATION, cleanup)
         database.psql(sources / "install.sql", user=OWNER)
         with psycopg.connect(database.dsn, autocommit=True) as admin:
             admin.execute(SCHEMA.read_text())  # type: ignore[arg-type]
