@@ -157,9 +157,15 @@ class Stage:
         self.steps = 0
         self.reached: Counter[str] = Counter()
         self.observer.execute(SETUP)
-        for policy in POLICIES:
-            columns = {name: value for name, value in vars(policy).items() if name != "name"}
-            set_policy(self.observer, policy.name, **columns)
+        self.policies_changed = True
+
+    def set_policies(self) -> None:
+        """Each run begins with the same ones."""
+        if self.policies_changed:
+            for policy in POLICIES:
+                columns = {name: value for name, value in vars(policy).items() if name != "name"}
+                set_policy(self.observer, policy.name, **columns)
+        self.policies_changed = False
 
     def is_blocked(self, client: Client) -> bool:
         pid = client.connection.info.backend_pid
@@ -221,6 +227,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(single_transaction=st.sampled_from([False, False, False, True]))
     def start(self, single_transaction: bool) -> None:
+        self.stage.set_policies()
         self.store = model.Store(POLICIES, single_transaction=single_transaction)
         self.clients = [
             Client(f"S{number}", connection, model.Session(self.store))
@@ -541,6 +548,58 @@ class Machine(RuleBasedStateMachine):
             expected = outcome_of(client.model.commit)
             expected = expected if isinstance(expected, str) else []
             assert actual == expected, f"{how}: {actual}, but expected {expected}"
+
+    # what happens beside the sessions
+
+    @step(2, when=lambda self: self.store.versions)
+    def purge(self) -> None:
+        before = self.now()
+        self.beside("select idem.purge(10000)", [])
+        for fate in self.store.purge(model.Moment(model.Reading(before, self.now()))) or {"nothing"}:
+            self.count("purge", fate)
+
+    @step(1, when=lambda self: self.store.versions, key=st.sampled_from([None, "a", "A", "b"]))
+    def forget(self, key: str | None) -> None:
+        [(forgotten,)] = self.beside("select idem.forget(%s, %s)", [self.scope, key])
+        assert forgotten == self.store.forget(key)
+        self.count("forget", "forgotten" if forgotten else "nothing")
+
+    @step(
+        1,
+        # what a transaction with an old snapshot goes by are the settings of then
+        when=lambda self: (
+            not any(client.transaction and client.transaction.keeps_its_snapshot for client in self.clients)
+        ),
+        name=st.sampled_from([policy.name for policy in POLICIES]),
+        change=st.sampled_from(
+            [
+                ("on_lapse", "hold"),
+                ("on_lapse", "retry"),
+                ("max_attempts", None),
+                ("max_attempts", 3),
+                ("max_claims", 4),
+                ("tombstone", 0 * HOUR),
+                ("tombstone", 6 * HOUR),
+                ("min_retention", HALF),
+                ("min_retention", 24 * HOUR + HALF),
+                ("ttl", 5 * HOUR + HALF),
+            ]
+        ),
+    )
+    def change_a_policy(self, name: str, change: tuple[str, Any]) -> None:
+        """It counts from the next call on, for the keys that are there as well."""
+        column, value = change
+        self.stage.policies_changed = True
+        set_policy(self.stage.observer, name, **{column: value})
+        setattr(self.store.policies[name], column, value)
+        self.count("policy", column)
+
+    def beside(self, statement: str, arguments: list[Any]) -> list[Any]:
+        """A call in a transaction of its own; it must not wait for any of the sessions."""
+        observer = self.stage.observer
+        observer.execute(f"set idem.clock_offset = '{self.offset.total_seconds()} seconds'")
+        observer.execute(f"set lock_timeout = '{PATIENCE}'")
+        return observer.execute(statement.encode(), arguments).fetchall()
 
     # how a call is made and compared
 

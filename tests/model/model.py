@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 READ_COMMITTED = "read committed"
 REPEATABLE_READ = "repeatable read"
@@ -117,8 +117,10 @@ class Wait:
 # What is stored and what is answered
 
 
-@dataclass(frozen=True)
+@dataclass
 class Policy:
+    """Settings; a change counts from the next call on, for keys that are there as well."""
+
     name: str
     ttl: timedelta
     lease: timedelta
@@ -181,9 +183,13 @@ class Row:
     claim_after: Moment | None = None
     reason: str | None = None
     checked_at_commit: bool = True
+    expired_at: Moment | None = None
+    purge_at: Moment | None = None
 
     @property
     def retained_until(self) -> Moment:
+        if self.expired_at is not None:
+            return self.expired_at
         if self.completed_at is None:
             return self.expires_at
         return later(self.expires_at, self.completed_at + self.policy.min_retention)
@@ -191,7 +197,7 @@ class Row:
     def phase(self, now: Moment, reader: Transaction | None) -> str:
         """The state of the row; the transaction that owns an atomic row knows that it is at work."""
         if self.completed_at is not None:
-            if self.retained_until.is_after(now):
+            if self.expired_at is None and self.retained_until.is_after(now):
                 return "completed"
             if (self.retained_until + self.policy.tombstone).is_after(now):
                 return "expired"
@@ -235,7 +241,7 @@ class Store:
     """The committed versions of every key, and who is at work."""
 
     def __init__(self, policies: list[Policy], *, single_transaction: bool = False) -> None:
-        self.policies = {policy.name: policy for policy in policies}
+        self.policies = {policy.name: replace(policy) for policy in policies}
         self.single_transaction = single_transaction
         self.commits = 0
         self.versions: dict[str, list[tuple[int, Row | None]]] = {}
@@ -259,6 +265,55 @@ class Store:
     def row_holder(self, key: str, *, but: Transaction | None = None) -> Transaction | None:
         """Who has changed or locked the committed row."""
         return next((t for t in self.open_transactions(but=but) if key in t.work.rows_held), None)
+
+    # what happens beside the sessions, in transactions of its own
+
+    def purge(self, now: Moment) -> set[str]:
+        """Remove what has expired and is locked by nobody; returns what it did."""
+        fates = {}
+        for key in self.versions:
+            row = self.committed(key)
+            if row is None or self.row_holder(key) or (row.purge_at or row.expires_at).is_after(now):
+                continue
+            fates[key] = self._purged(row, now)
+        self._commit(fates)
+        return {"removed" if row is None else "tombstone" if row.expired_at else "put off" for row in fates.values()}
+
+    @staticmethod
+    def _purged(row: Row, now: Moment) -> Row | None:
+        """What is left of a row that purge looks at, and when it looks again."""
+        if row.completed_at is None:
+            return replace(row, purge_at=later(row.expires_at, now + row.policy.min_retention))
+        match row.phase(now, None):
+            case "absent":
+                return None
+            case "completed":
+                return replace(row, purge_at=row.retained_until)
+        kept_until = row.retained_until + row.policy.tombstone
+        if row.expired_at is not None:
+            return replace(row, purge_at=kept_until)
+        return replace(
+            row,
+            expired_at=row.retained_until,
+            purge_at=kept_until,
+            fields=None,
+            recovery_point=None,
+            state=None,
+            response=Response(),
+        )
+
+    def forget(self, key: str | None) -> int:
+        """Erase finished keys that nobody has locked; returns how many."""
+        keys = self.versions if key is None else {key}
+        rows = {each: self.committed(each) for each in keys}
+        finished = [each for each, row in rows.items() if row and row.completed_at and not self.row_holder(each)]
+        self._commit(dict.fromkeys(finished))
+        return len(finished)
+
+    def _commit(self, rows: Mapping[str, Row | None]) -> None:
+        self.commits += 1
+        for key, row in rows.items():
+            self.versions.setdefault(key, []).append((self.commits, row))
 
     def policy(self, name: str) -> Policy:
         if name not in self.policies:

@@ -13,6 +13,7 @@ from tests.support.database import Database
 
 SEED = int(os.environ.get("PYIDEM_SOAK_SEED", "1"))
 MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES", "0"))
+STEPS = 100_000 if MINUTES >= 10 else 0
 ROUNDS = 7
 
 # what a search of so many steps has to meet
@@ -33,6 +34,9 @@ OUTCOMES = {
     "once_undo": {"0", "1", "IK001"},
     "run": {"started", "replay", "in_progress", "unresolved", "mismatch", "expired"}
     | {"IK002", "IK006", "22023", "40001", "P0001"},
+    "purge": {"removed", "tombstone", "put off", "nothing"},
+    "forget": {"forgotten", "nothing"},
+    "policy": {"on_lapse", "max_attempts", "max_claims", "tombstone", "min_retention", "ttl"},
     "commit": {"done", "IK005"},
     "set constraints immediate": {"done", "IK005"},
     "waited for commit": {"complete IK002", "release False", "extend renewed", "complete 40001", "resolve IK004"},
@@ -65,7 +69,7 @@ if MINUTES > 0:
         end = time.monotonic() + MINUTES * 60
         number = SEED
         try:
-            while time.monotonic() < end:
+            while time.monotonic() < end or stage.steps < STEPS:
                 search(stage, number, 20)
                 print(f"seed {number}: {stage.steps} steps so far", flush=True)
                 number += 1

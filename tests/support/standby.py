@@ -24,7 +24,16 @@ class Standby(Cluster):
             assert admin.execute("select pg_promote()").fetchone() == (True,)
 
     def _initdb(self) -> None:
-        backup = [self.bindir / "pg_basebackup", "-d", self._primary.dsn(), "-D", self._data, "-R", "-c", "fast"]
+        backup: list[str | Path] = [
+            self.bindir / "pg_basebackup",
+            "-d",
+            self._primary.dsn(),
+            "-D",
+            self._data,
+            "-R",
+            "-c",
+            "fast",
+        ]
         subprocess.run(
             self._account.command(*backup, "--no-sync"),
             cwd=self.directory,
