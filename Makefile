@@ -24,10 +24,10 @@ test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k r
 	@$(PY) -m tests.support.provision
 	@$(PY) -m pytest -n auto --maxprocesses 4 $(ARGS)
 
-soak: $(VENV)/dev.stamp ## search for a broken promise, first the model, then storms, each MINUTES=10, from SEED=1 on
+soak: $(VENV)/dev.stamp ## search for a broken promise: the model, storms, then load, each MINUTES=10, from SEED=1 on
 	@$(PY) -m tests.support.provision
 	@PYIDEM_SOAK_MINUTES="$(MINUTES)" PYIDEM_SOAK_SEED="$(SEED)" $(PY) -m pytest -s \
-	  tests/model/test_model.py tests/history/test_history.py $(ARGS)
+	  tests/model/test_model.py tests/history/test_history.py tests/resources/test_load.py $(ARGS)
 
 mutants: $(VENV)/dev.stamp ## break the SQL line by line and see a test fail each time, e.g. ARGS="takeover"
 	@$(PY) -m tests.support.provision

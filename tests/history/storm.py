@@ -77,6 +77,11 @@ class Clients:
         self._numbers = itertools.count(1)
         self._running = [self._start() for _ in range(count)]
 
+    @property
+    def pids(self) -> list[int]:
+        """The processes that run now."""
+        return [process.pid for process in self._running]
+
     def kill(self, rng: Random) -> None:
         """Kill -9 one of them, and start another."""
         index = rng.randrange(len(self._running))
