@@ -26,7 +26,7 @@ from pyidem._types import (
     Reservation,
     Response,
     decode_uuid,
-    encode_json,
+    encode_jsonb,
 )
 
 T = TypeVar("T")
@@ -72,9 +72,9 @@ def reserve(
         _one(Reservation.from_row),
         _owned(scope, key, token or uuid4()),
         columns=RESERVATION_COLUMNS,
-        fingerprint=("bytea", fingerprint),
+        fingerprint=("bytea", _bytes("fingerprint", fingerprint)),
         mode=("text", mode),
-        lease=("interval", lease),
+        lease=("interval", interval("lease", lease)),
         fields=(_JSONB, _json(fields)),
         state=(_JSONB, _json(state)),
         policy=("text", policy),
@@ -160,7 +160,7 @@ def http_reserve(
         body=("bytea", call.body),
         content_type=("text", call.content_type),
         mode=("text", mode),
-        lease=("interval", lease),
+        lease=("interval", interval("lease", lease)),
         state=(_JSONB, _json(state)),
         policy=("text", policy),
     )
@@ -193,18 +193,26 @@ def defer(
     scope: str, key: str, token: UUID, *, retry_in: timedelta | None = None, reason: str | None = None
 ) -> Call[bool]:
     """Build: leased, the owner gives up and the outcome is unknown."""
-    return _call("defer", _value, _owned(scope, key, token), retry_in=("interval", retry_in), reason=("text", reason))
+    return _call(
+        "defer",
+        _value,
+        _owned(scope, key, token),
+        retry_in=("interval", interval("retry_in", retry_in)),
+        reason=("text", reason),
+    )
 
 
 def extend(scope: str, key: str, token: UUID, *, lease: timedelta | None = None) -> Call[datetime]:
     """Build: leased, a heartbeat; the answer is when the lease now ends."""
-    return _call("extend", _value, _owned(scope, key, token), lease=("interval", lease))
+    return _call("extend", _value, _owned(scope, key, token), lease=("interval", interval("lease", lease)))
 
 
 def beat(scope: str, key: str, token: UUID, *, lease: timedelta | None = None) -> Call[timedelta]:
     """Build the same heartbeat; the answer is how long the lease is now, by the database's clock alone."""
     left = "extend - clock_timestamp() as value"
-    return _call("extend", _value, _owned(scope, key, token), columns=left, lease=("interval", lease))
+    return _call(
+        "extend", _value, _owned(scope, key, token), columns=left, lease=("interval", interval("lease", lease))
+    )
 
 
 def checkpoint(scope: str, key: str, token: UUID, recovery_point: str, *, state: Any = None) -> Call[bool]:
@@ -237,7 +245,7 @@ def claim_lapsed(
         {},
         columns=LAPSED_COLUMNS,
         max_rows=("int", max_rows),
-        lease=("interval", lease),
+        lease=("interval", interval("lease", lease)),
         policy=("text", policy),
         scope=("text", _sendable("scope", scope)),
         key=("text", _sendable("key", key)),
@@ -279,7 +287,7 @@ def run(
     """Build the call that reserves, calls a handler in the database and stores its response."""
     required = {
         **_named(scope, key),
-        "fingerprint": ("bytea", fingerprint),
+        "fingerprint": ("bytea", _bytes("fingerprint", fingerprint)),
         "handler": ("text::regprocedure", handler),
         "args": (_JSONB, _json(args)),
     }
@@ -456,6 +464,20 @@ def _listed(scope: str, keys: Sequence[str]) -> dict[str, tuple[str, Any]]:
     }
 
 
+def interval(argument: str, value: T) -> T:
+    """Refuse what is no timedelta: of a number nobody knows the unit, and drivers differ in what they make of a str."""
+    if value is not None and not isinstance(value, timedelta):
+        raise TypeError(f"{argument} must be a timedelta, not {type(value).__name__}")
+    return value
+
+
+def _bytes(argument: str, value: T) -> T:
+    """Refuse a str, which some drivers would have the database take for escaped bytes."""
+    if value is not None and not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(f"{argument} must be bytes, not {type(value).__name__}")
+    return value
+
+
 def _sendable(argument: str, value: object) -> object:
     """Refuse what no PostgreSQL text can hold, in the way the database refuses other unprintable characters.
 
@@ -494,4 +516,4 @@ def _marks(rows: Sequence[Row]) -> list[Mark]:
 
 
 def _json(value: Any) -> str | None:
-    return None if value is None else encode_json(value)
+    return None if value is None else encode_jsonb(value)

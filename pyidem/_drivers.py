@@ -7,8 +7,9 @@ block's own statements run; an exception there is thrown in at that point.
 
 import asyncio
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -177,16 +178,39 @@ async def _advance_shielded(flow: _AnyFlow, resume: _Resume) -> Body[Any] | _End
 
     One cancellation is held back until the task is done. A second one is obeyed at once, and the task goes on alone.
     """
-    task = asyncio.ensure_future(_advance_async(flow, resume))
+    task = asyncio.ensure_future(_contained(flow, resume))
     try:
-        return await asyncio.shield(task)
+        reached = await asyncio.shield(task)
     except asyncio.CancelledError:
         if not task.done():
             _detached.add(task)
             task.add_done_callback(_detached_done)
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError), _out_of_reach():
                 await asyncio.wait({task})
         raise
+    if isinstance(reached, _Exit):
+        raise reached.error
+    return reached
+
+
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    """What ends the program. Raised in a task it would end the event loop before the caller's own code has seen it."""
+
+    error: KeyboardInterrupt | SystemExit
+
+
+async def _contained(flow: _AnyFlow, resume: _Resume) -> Body[Any] | _End | _Exit:
+    try:
+        return await _advance_async(flow, resume)
+    except (KeyboardInterrupt, SystemExit) as error:
+        return _Exit(error)
+
+
+def _out_of_reach() -> AbstractContextManager[object]:
+    """Keep anyio out, whose scopes repeat one cancellation until it is obeyed; nobody is in one unless it is loaded."""
+    anyio = sys.modules.get("anyio")
+    return nullcontext() if anyio is None else anyio.CancelScope(shield=True)
 
 
 def _detached_done(task: asyncio.Task[Any]) -> None:

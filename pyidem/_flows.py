@@ -81,8 +81,14 @@ def joined_atomic(op: AtomicOperation[Any], unit: Unit, reserve: Call[Any], *, c
 
 def leased(op: LeasedOperation[Any], reserve: Call[Any], patience: Patience | None) -> BlockFlow[Any, None]:
     """Reserve and commit; work without any transaction; answer in another one. If that fails the outcome is unknown."""
-    unit, reservation = yield from _reserved(op.source, reserve, patience, alone=True)
-    yield unit.close
+    try:
+        unit, reservation = yield from _reserved(op.source, reserve, patience, alone=True)
+        yield unit.close
+    except Exception:
+        raise
+    except BaseException as error:
+        yield from _never_begun(op, reserve, error)
+        raise
     op.enter(reservation)
     if not op.started:
         yield Body(op)
@@ -194,7 +200,7 @@ def require_commit(commit: bool | None) -> bool:
 
 def patience(wait: timedelta | None, sleep: Callable[[float], Any]) -> Patience | None:
     """Return how to wait for another attempt, if at all."""
-    return None if wait is None else Patience(wait, sleep)
+    return None if wait is None else Patience(_calls.interval("wait", wait), sleep)
 
 
 def refuse_wait(wait: timedelta | None) -> None:
@@ -204,7 +210,11 @@ def refuse_wait(wait: timedelta | None) -> None:
 
 
 def require_shared(source: Source, heartbeat: bool | timedelta) -> Source:
-    """Refuse a heartbeat that would have no connection of its own."""
+    """Refuse a heartbeat that would have no connection of its own, or no pause."""
+    if not isinstance(heartbeat, bool | timedelta):
+        raise TypeError(f"heartbeat must be a bool or a timedelta, not {type(heartbeat).__name__}")
+    if isinstance(heartbeat, timedelta) and heartbeat <= timedelta(0):
+        raise ValueError("the time between two heartbeats must be above zero")
     if heartbeat is not False and not source.shared:
         raise TypeError("a heartbeat needs a second connection: give Idem a pool, an engine or a sessionmaker")
     return source
@@ -254,6 +264,23 @@ def _committed(op: AtomicOperation[Any], unit: Unit, completion: Call[Any] | Non
             raise
         yield from undo(unit, refusal)
         return "rollback"
+
+
+def _never_begun(op: LeasedOperation[Any], reserve: Call[Any], error: BaseException) -> Flow[None]:
+    """Give the key back where a cancellation has cut the reservation short: it may be committed all the same.
+
+    Made again it tells, since it keeps its token. What an earlier attempt has left open stays open.
+    """
+    try:
+        reservation = yield from single_call(op.source, reserve)
+        op.enter(reservation)
+        if not op.started or not op.protected:
+            return
+        untouched = op.attempt == 1 and op.recovery_point is None
+        give_back = _calls.release(op.scope, op.key, op.token) if untouched else op.deferral(reason_of(error))
+        yield from single_call(op.source, give_back)
+    except Exception as failure:  # noqa: BLE001 - it must not hide the error that led here
+        _log.warning("leased.defer_failed", extra=op.names, exc_info=failure)
 
 
 def _give_up(op: LeasedOperation[Any], error: BaseException) -> Flow[None]:

@@ -83,7 +83,10 @@ class HttpCall:
 
     @classmethod
     def from_wsgi(cls, environ: MutableMapping[str, Any], limit: int | None = None) -> Self:
-        """Read a WSGI request to its end, and leave its body there once more. Raises BodyTooLarge above `limit`."""
+        """Read a WSGI request to its end, and leave its body there once more.
+
+        Raises BodyTooLarge above `limit` bytes, Disconnected on a hang-up.
+        """
         return cls.of_environ(environ, read_wsgi_body(environ, limit))
 
     @classmethod
@@ -137,6 +140,8 @@ def read_wsgi_body(environ: MutableMapping[str, Any], limit: int | None) -> byte
         body = stream.read() if limit is None else stream.read(limit + 1)
     else:  # without a length, reading on would wait for ever
         body = b""
+    if announced is not None and len(body) < int(announced):
+        raise Disconnected
     if limit is not None and len(body) > limit:
         raise BodyTooLarge
     environ["wsgi.input"] = BytesIO(body)

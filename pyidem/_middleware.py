@@ -95,6 +95,12 @@ def refusal(idem: Counterpart, scope: str, protection: Protection, error: Except
     return None if protection.fail_open else _unavailable()
 
 
+def incomplete(idem: Counterpart, scope: str) -> Response:
+    """Return the answer to a request whose body ends before the length that it has announced, if anybody hears it."""
+    tell(idem.on_decision, Decision("request", scope, "incomplete"))
+    return _problem(400, "request_incomplete", "Request incomplete", "The body ended before its announced length.")
+
+
 def not_stored(idem: Counterpart, scope: str, error: Exception) -> Response:
     """Return the answer where the work was done and its own answer could not be stored."""
     _log.error("middleware.not_stored", exc_info=error)

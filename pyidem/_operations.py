@@ -106,7 +106,7 @@ class Operation(Generic[H]):
 
     def complete(self, status: int | None = None, body: Any = None, headers: Headers | None = None) -> None:
         """Give the answer that this and every later attempt gets."""
-        self._require_started("only it may complete")
+        self._require_started("the answer is given by")
         if self._settled:
             raise WrongMode("the answer is stored already: there is nothing left to complete")
         if self._answer is not None:

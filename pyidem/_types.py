@@ -5,6 +5,7 @@ any other are three different things, and stay so.
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
+_INT_LIMIT = 2**31
 _JSON_TYPE = ("content-type", "application/json")
 
 Headers = Iterable[tuple[str, str]]
@@ -250,6 +252,8 @@ class Response:
         """
         if isinstance(status, bool) or not isinstance(status, int | None):
             raise TypeError(f"status must be an int or None, not {type(status).__name__}")
+        if status is not None and not -_INT_LIMIT <= status < _INT_LIMIT:
+            raise ValueError("status must fit the database's integer")
         pairs = _check_headers(() if headers is None else headers)
         encoded, is_json = _encode_body(body)
         if is_json and not any(name.lower() == "content-type" for name, _ in pairs):
@@ -360,9 +364,20 @@ def encode_json(value: Any) -> str:
     return text
 
 
+def encode_jsonb(value: Any) -> str:
+    """Do the same for a jsonb; NUL, which it cannot hold, is a ValueError, too."""
+    text = encode_json(value)
+    if "\\u0000" in text and _ESCAPED_NUL.search(text):
+        raise ValueError("a NUL character cannot be stored in a jsonb")
+    return text
+
+
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
 def normalize_json(value: Any) -> Any:
     """Return a value as it comes back from the database; ValueError or TypeError where it cannot be stored."""
-    return json.loads(encode_json(value))
+    return json.loads(encode_jsonb(value))
 
 
 def _encode_body(body: Any) -> tuple[bytes | None, bool]:

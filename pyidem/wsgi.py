@@ -16,6 +16,7 @@ from pyidem._middleware import (
     Copy,
     Protect,
     Protection,
+    incomplete,
     not_stored,
     protection_of,
     refusal,
@@ -69,6 +70,8 @@ class IdempotencyMiddleware:
         try:
             block = self._idem.leased(owner, _read(environ, protection.max_request_bytes), **protection.options)
             op = block.__enter__()
+        except Disconnected:  # what came is not the request, and its end is missing
+            answer = incomplete(self._idem, owner)
         except Exception as error:  # noqa: BLE001 - it is raised again where it is not known
             answer = refusal(self._idem, owner, protection, error)
         else:

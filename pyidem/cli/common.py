@@ -61,7 +61,10 @@ def parse_duration(text: str) -> timedelta:
     parts = _DURATION.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise typer.BadParameter(f"{text!r} is no duration: write 30s, 15m, 1h30m or 7d.")
-    return sum((timedelta(**{_UNITS[unit]: float(number)}) for number, unit in parts), timedelta())
+    try:
+        return sum((timedelta(**{_UNITS[unit]: float(number)}) for number, unit in parts), timedelta())
+    except OverflowError:
+        raise typer.BadParameter(f"{text!r} is too long.") from None
 
 
 def describe(error: psycopg.Error) -> str:

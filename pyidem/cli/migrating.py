@@ -15,6 +15,7 @@ def migrating() -> Iterator[Any]:
 
     It is not imported before, since Alembic and SQLAlchemy would make every other command wait.
     """
+    from alembic.script.revision import RevisionError  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
     from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
 
@@ -22,7 +23,7 @@ def migrating() -> Iterator[Any]:
 
     try:
         yield migrate
-    except CommandError as error:
+    except (CommandError, RevisionError) as error:
         fail(str(error))
     except psycopg.Error as error:
         fail(describe(error))

@@ -69,6 +69,9 @@ def sweep(
     """
     if every is not None and limit is not None:
         raise typer.BadParameter("--limit is for a single sweep, without --every.")
+    for option, given in (("--every", every), ("--timeout", timeout)):
+        if given == timedelta(0):
+            raise typer.BadParameter(f"{option} must be longer than nothing.")
     found = _load(resolver)
     _log_to_stderr()
     with explained(dsn, right=_RIGHT):

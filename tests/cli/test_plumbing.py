@@ -90,6 +90,12 @@ def test_what_is_no_duration_is_wrong_usage(text: str) -> None:
         parse_duration(text)
 
 
+@pytest.mark.parametrize("text", ["9999999999d", f"{'9' * 400}s"])
+def test_a_duration_that_no_clock_can_count_is_wrong_usage(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="too long"):
+        parse_duration(text)
+
+
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0, "0s"), (0.02, "20ms"), (59, "59s"), (60, "1m"), (3661, "1h1m"), (90061, "1d1h")]
 )

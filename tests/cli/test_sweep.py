@@ -234,6 +234,8 @@ def test_a_wrong_path_is_one_line(path: str, said: str, app: Path) -> None:
         ("--resolver", "resolvers:settle", "--every", "5"),
         ("--resolver", "resolvers:settle", "--every", "5s", "--limit", "1"),
         ("--resolver", "resolvers:settle", "--concurrency", "0"),
+        ("--resolver", "resolvers:settle", "--every", "0s"),
+        ("--resolver", "resolvers:settle", "--timeout", "0s"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: tuple[str, ...], app: Path) -> None:

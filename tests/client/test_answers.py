@@ -78,6 +78,8 @@ def test_a_json_content_type_is_added_after_the_other_headers() -> None:
         ({"body": object()}, TypeError),
         ({"body": {1, 2}}, TypeError),
         ({"status": "201"}, TypeError),
+        ({"status": 2**31}, ValueError),
+        ({"status": -(2**31) - 1}, ValueError),
         ({"status": True}, TypeError),
         ({"status": 201.0}, TypeError),
         ({"headers": {"a": "b"}}, TypeError),
@@ -109,6 +111,20 @@ def test_state_that_is_no_json_is_refused_before_the_key_is_reserved(open_client
     with pytest.raises(ValueError, match="JSON"):
         client.idem.leased(scope, "k", state=float("nan"))
     assert client.lookup(scope, "k").outcome == "absent"
+
+
+@pytest.mark.parametrize("state", ["\0", {"a": ["b\0"]}, {"\0": 1}, "\\\0"])
+def test_state_with_a_nul_which_no_jsonb_can_hold_is_refused_before_the_key_is_reserved(
+    open_client: OpenClient, scope: str, state: Any
+) -> None:
+    client = open_client("sync-connection")
+    with pytest.raises(ValueError, match="NUL"):
+        client.idem.leased(scope, "k", state=state)
+    with client.leased(scope, "l", state="\\u0000") as op:  # a backslash, and no NUL
+        assert op.state == "\\u0000"
+        with op.transaction(), pytest.raises(ValueError, match="NUL"):
+            op.checkpoint("done", state)
+        op.complete()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import anyio
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
@@ -253,3 +254,99 @@ async def test_cancelled_while_the_message_commits_it_is_marked_and_handled(
     assert await usable(idem)
     assert not (await handle("m1")).ran
     assert orders(scope) == 1
+
+
+@pytest.mark.parametrize("mode", ["atomic", "leased"])
+async def test_a_scope_of_anyio_which_cancels_again_and_again_waits_for_the_end_of_a_block(
+    idem: AsyncIdem[Any],
+    scope: str,
+    observer: psycopg.Connection,
+    holder: psycopg.Connection,
+    orders: Count,
+    *,
+    client_db: Database,
+    mode: str,
+) -> None:
+    limit = anyio.CancelScope()
+
+    async def work() -> None:
+        with limit:
+            if mode == "atomic":
+                await buy(idem, scope)
+            else:
+                async with idem.leased(scope, "k") as op, op.transaction() as connection:
+                    await execute(connection, f"insert into orders (name) values ('{scope}')")
+                    op.complete(201)
+
+    with holder.transaction():
+        holder.execute("select pg_advisory_xact_lock(%s)", [STOP_AT_COMMIT])
+        task = asyncio.create_task(work())
+        await waiting(observer, "commit%")
+        limit.cancel()
+        await cancelling_takes_effect(client_db, observer)
+        await waiting(observer, "commit%")
+        assert not task.done()
+    await task
+    assert limit.cancelled_caught
+    assert (await idem.lookup(scope, "k")).outcome == "completed"
+    assert orders(scope) == 1
+    assert await usable(idem)
+
+
+async def reserved_unheard(idem: AsyncIdem[Any], scope: str, observer: psycopg.Connection, attempt: int) -> None:
+    """Cancel a leased block when its reservation is committed and it has not heard of that yet."""
+
+    async def work() -> None:
+        async with idem.leased(scope, "k", policy=scope):
+            pytest.fail("the work has begun")
+
+    task = asyncio.create_task(work())
+    look = "select 1 from idem.lookup(%s, 'k') as l where l.outcome = 'in_progress' and l.attempt = %s"
+    while not observer.execute(look, [scope, attempt]).fetchone():  # noqa: ASYNC110 - the task goes on by one step
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_cancelled_when_a_lease_is_reserved_and_nothing_has_begun_the_key_is_free(
+    idem: AsyncIdem[Any], scope: str, observer: psycopg.Connection
+) -> None:
+    observer.execute("insert into idem.policies (name) values (%s)", [scope])
+    await reserved_unheard(idem, scope, observer, attempt=1)
+    assert (await idem.lookup(scope, "k")).outcome == "absent"
+    assert await usable(idem)
+
+
+async def test_cancelled_when_it_has_taken_over_what_the_last_attempt_did_is_still_unknown(
+    idem: AsyncIdem[Any], scope: str, observer: psycopg.Connection
+) -> None:
+    observer.execute("insert into idem.policies (name, on_lapse) values (%s, 'retry')", [scope])
+    async with idem.leased(scope, "k", policy=scope):
+        pass
+    await reserved_unheard(idem, scope, observer, attempt=2)
+    found = await idem.lookup(scope, "k")
+    assert (found.outcome, found.attempt) == ("lapsed", 2)
+    assert await usable(idem)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.parametrize("mode", ["atomic", "leased"])
+def test_what_ends_the_program_goes_through_the_callers_code_first(
+    client_db: Database, scope: str, mode: str, error: BaseException
+) -> None:
+    seen: list[BaseException] = []
+
+    async def main() -> None:
+        async with AsyncConnectionPool(client_db.dsn, min_size=1, open=False) as pool:
+            try:
+                async with getattr(AsyncIdem(pool), mode)(scope, "k"):
+                    raise error  # noqa: TRY301 - as the block's own statement
+            except BaseException as raised:
+                seen.append(raised)
+                raise
+
+    with pytest.raises(type(error)) as ended:
+        asyncio.run(main())
+    assert seen == [error]
+    assert ended.value is error

@@ -133,6 +133,14 @@ def test_a_downgrade_names_what_depends(db: Database) -> None:
     assert "CASCADE" not in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [("--from", "nope"), ("--to", "nope"), ("--from", "idem_0001", "--to", "nope")])
+def test_sql_of_an_unknown_revision_is_one_line(arguments: tuple[str, ...]) -> None:
+    done = cli("sql", *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("pyidem: ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_unknown_revision_is_one_line(db: Database) -> None:
     done = cli("upgrade", "idem_9999", "--dsn", owner_dsn(db))
 

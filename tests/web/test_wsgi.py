@@ -51,7 +51,7 @@ class Body:
 class Server:
     """The part of a server."""
 
-    def __init__(self, app: Any, key: str) -> None:
+    def __init__(self, app: Any, key: str, **environ: str) -> None:
         self.statuses: list[str] = []
         self._environ = {
             "REQUEST_METHOD": "POST",
@@ -59,6 +59,7 @@ class Server:
             "HTTP_IDEMPOTENCY_KEY": key,
             "CONTENT_LENGTH": "4",
             "wsgi.input": BytesIO(b"body"),
+            **environ,
         }
         self.answer = app(self._environ, self._start_response)
 
@@ -143,6 +144,16 @@ def test_where_a_part_is_out_already_the_answer_breaks_off(pool: ConnectionPool,
     with pool.connection(), pytest.raises(psycopg.OperationalError):
         next(server.answer)
     assert outcome(name) == "in_progress"
+
+
+def test_a_request_that_ends_before_its_announced_length_is_not_taken_for_another_one(
+    pool: ConnectionPool, name: str, outcome: Outcome
+) -> None:
+    told: list[Decision] = []
+    server = Server(protected(answering([b"done"]), Idem(pool, on_decision=told.append)), name, CONTENT_LENGTH="5")
+    assert server.statuses == ["400 Bad Request"]
+    assert [(decision.name, decision.outcome) for decision in told] == [("request", "incomplete")]
+    assert outcome(name) == "absent"
 
 
 def test_a_single_connection_has_none_to_spare_for_a_heartbeat(web_db: Database) -> None:

@@ -1,0 +1,35 @@
+"""Arguments of a wrong type are refused at once, the same way whatever the driver would have made of them."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.client.flavours import Client
+
+
+@pytest.mark.parametrize("heartbeat", [5, 1, 0, None, "30 s"])
+def test_a_heartbeat_is_a_bool_or_a_timedelta(client: Client, scope: str, heartbeat: Any) -> None:
+    for mode in ("leased", "claim"):
+        with pytest.raises(TypeError, match="heartbeat must be"):
+            getattr(client.idem, mode)(scope, "k", heartbeat=heartbeat)
+    assert client.lookup(scope, "k").outcome == "absent"
+
+
+@pytest.mark.parametrize("heartbeat", [timedelta(0), timedelta(seconds=-1)])
+def test_there_is_time_between_two_heartbeats(client: Client, scope: str, heartbeat: timedelta) -> None:
+    with pytest.raises(ValueError, match="above zero"):
+        client.idem.leased(scope, "k", heartbeat=heartbeat)
+
+
+@pytest.mark.parametrize("length", [30, 1.5, "30 s"])
+def test_a_length_of_time_is_a_timedelta(client: Client, scope: str, length: Any) -> None:
+    for argument in ("lease", "wait"):
+        with pytest.raises(TypeError, match=f"{argument} must be a timedelta"):
+            client.idem.leased(scope, "k", **{argument: length})
+
+
+@pytest.mark.parametrize("fingerprint", ["3a7bd3e2", 5])
+def test_a_fingerprint_is_bytes(client: Client, scope: str, fingerprint: Any) -> None:
+    with pytest.raises(TypeError, match="fingerprint must be bytes"):
+        client.idem.atomic(scope, "k", fingerprint=fingerprint)
