@@ -57,11 +57,15 @@ def _program(version: Check) -> Check:
     found = re.fullmatch(r"pyidem (\S+), revision (\S+)", version["detail"])
     installed = found.groups() if found else (version["detail"], None)
     wanted = (__version__, newest)
-    return {
-        "check_name": "program",
-        "ok": installed == wanted,
-        "detail": f"this program is pyidem {wanted[0]}, revision {wanted[1]}",
-        "fix": None if installed == wanted else "pyidem upgrade  # or install the version of the database: pip",
+    here = f"this program is pyidem {wanted[0]}, revision {wanted[1]}"
+    check = {"check_name": "program", "ok": installed == wanted, "detail": here, "fix": None}
+    if installed == wanted:
+        return check
+    if (installed[1] or "") <= newest:
+        return check | {"detail": f"an upgrade of the database is missing: {here}", "fix": "pyidem upgrade"}
+    return check | {
+        "detail": f"the database is newer: {here}",
+        "fix": f"pip install 'pyidem=={installed[0]}'",
     }
 
 

@@ -23,12 +23,19 @@ begin
                 string_agg(d.object || ' ' || d.problem, ', ') filter (where d.number <= 3),
                 case when count(*) > 3 then ', ...' end
             )
-        end
-    into ok, detail
+        end,
+        coalesce(
+            'psql -X -q '
+            || string_agg(
+                distinct '-f sql/*/' || substring(d.object from '^(?:function|procedure|view) \w+\.(\w+)') || '.sql', ' '
+            ) filter (where d.problem <> 'extra')
+            || '  # in a checkout of this version; what differs: select * from idem_private.drift()',
+            'select * from idem_private.drift();  -- and put back, or drop, what it names'
+        )
+    into ok, detail, fix
     from (
         select d.object, d.problem, row_number() over () as number from idem_private.drift() as d
     ) as d;
-    fix := 'select * from idem_private.drift();  -- then run the files of sql/ that are named after these objects';
     return next;
 end
 $$;

@@ -10,13 +10,21 @@ declare
     purged_at constant timestamptz := (select p.ended_at from idem_private.last_purge as p);
     purged constant boolean := coalesce(purged_at > at - longest, false);
     otherwise constant text := case
-        when purged then format('a purge ended %s ago without', date_trunc('second', at - purged_at))
-        else 'no purge has run for a day'
+        when purged_at is null then 'no purge has ever run'
+        else format(
+            '%s purge ended %s ago', case when purged then 'but a' else 'the last' end,
+            date_trunc('second', at - purged_at)
+        )
     end;
     job record;
     run record;
 begin
     check_name := 'purge_job';
+    if pg_is_in_recovery() then
+        detail := 'this is a standby: its primary purges, ask that';
+        return next;
+        return;
+    end if;
     if idem_private.cron_version() is null then
         ok := purged;
         detail := 'pg_cron is not in this database; ' || otherwise;
@@ -56,7 +64,7 @@ begin
     if job.jobid is null then
         ok := purged;
         detail := format('no job of pg_cron that role %I can see purges this database; %s', current_user, otherwise);
-        fix := 'select idem.schedule();';
+        fix := 'select idem.schedule();  -- those of other roles, which may be gone, a superuser sees: table cron.job;';
         return next;
         return;
     end if;

@@ -1,17 +1,19 @@
 """`pyidem doctor` on databases that are well and that are not: it names the cause, and the exit code says it."""
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
-from pyidem import migrate
+from pyidem import __version__, migrate
 from pyidem.embedded import Cluster
 from tests.cli.support import pyidem, stick
 from tests.migrations.support import Done
-from tests.support.database import OWNER, Database
+from tests.support.database import OWNER, ROOT, Database
 from tests.support.waiting import wait_until
 
 
@@ -97,6 +99,16 @@ def test_function_edited_by_hand(well: Database) -> None:
 
     assert list(failed) == ["drift"]
     assert "function idem.reserve" in failed["drift"]["detail"]
+    subprocess.run(
+        failed["drift"]["fix"],
+        shell=True,
+        check=True,
+        cwd=ROOT,
+        env=os.environ
+        | well.environment
+        | {"PGUSER": OWNER, "PATH": os.pathsep.join([str(well.cluster.bindir), os.environ["PATH"]])},
+    )
+    assert failing(well) == {}
 
 
 def test_a_broken_function_fails_the_round_trip(well: Database) -> None:
@@ -135,12 +147,17 @@ def test_not_installed(empty_db: Database) -> None:
 
 
 def test_a_database_of_another_version(well: Database) -> None:
-    execute(well, "update idem_private.alembic_version set version_num = 'idem_0000'")
-    failed = failing(well)
+    for revision, found, fix in (
+        ("idem_0000", "an upgrade of the database is missing", "pyidem upgrade"),
+        ("idem_9999", "the database is newer", f"pip install 'pyidem=={__version__}'"),
+    ):
+        execute(well, f"update idem_private.alembic_version set version_num = '{revision}'")
+        failed = failing(well)
 
-    assert list(failed) == ["program"]
-    assert migrate.head() in failed["program"]["detail"]
-    assert failed["program"]["fix"].startswith("pyidem upgrade")
+        assert list(failed) == ["program"]
+        assert failed["program"]["detail"].startswith(found)
+        assert migrate.head() in failed["program"]["detail"]
+        assert failed["program"]["fix"] == fix
 
 
 def test_a_database_so_old_that_it_has_no_checks(db: Database) -> None:
