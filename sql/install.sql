@@ -31,9 +31,11 @@ begin;
 
 -- private
 \ir private/caller.sql
+\ir private/is_distributed.sql
 \ir private/bound_prefixes.sql
 \ir private/is_within.sql
 \ir private/check_scope.sql
+\ir private/renew_scopes_bound.sql
 \ir private/note_scopes_bound.sql
 \ir private/testing_enabled.sql
 \ir private/moved_clock.sql
@@ -86,11 +88,14 @@ begin;
 \ir private/back_off.sql
 \ir private/may_claim.sql
 \ir private/check_claim.sql
+\ir private/lapsed_keys.sql
 \ir private/claim.sql
 \ir private/check_resolution.sql
 \ir private/refuse_resolution.sql
 \ir private/purge_events.sql
 \ir private/forget_events.sql
+\ir private/purge_scope.sql
+\ir private/purge_events_of_nodes.sql
 \ir private/short_hash.sql
 \ir private/pointer_path.sql
 \ir private/without_ignored.sql
@@ -118,6 +123,8 @@ begin;
 \ir private/check_policy.sql
 \ir private/retire_policy.sql
 \ir private/revive_policy.sql
+\ir private/write_policy.sql
+\ir private/refuse_without_citus.sql
 \ir private/rights.sql
 \ir private/check_role.sql
 \ir private/give_access.sql
@@ -130,10 +137,12 @@ begin;
 \ir private/purge_jobs.sql
 \ir private/refuse_without_cron.sql
 \ir private/trim_job_runs.sql
+\ir private/purge_nodes.sql
 \ir private/present_objects.sql
 \ir private/record_objects.sql
 \ir private/drift.sql
 \ir private/unfinished_keys.sql
+\ir private/table_size.sql
 \ir private/health_of_installation.sql
 \ir private/health_of_guards.sql
 \ir private/health_of_settings.sql
@@ -191,6 +200,7 @@ begin;
 \ir operation/schedule.sql
 \ir operation/health.sql
 \ir operation/stats.sql
+\ir operation/distribute.sql
 
 -- views
 \ir views/policies.sql

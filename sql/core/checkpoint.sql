@@ -6,6 +6,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     max_length constant int := 255;
     held idem_private.reservation;
+    at timestamptz;
 begin
     perform idem_private.check_scope(checkpoint.scope);
     if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length
@@ -29,11 +30,12 @@ begin
             detail = jsonb_build_object('code', 'already_reached', 'attempt', held.attempt)::text,
             hint = 'The first state stays. Roll back, and reserve again to read it.';
     end if;
+    at := idem_private.clock();
     update idem_private.reservation as r
     set
         recovery_point = checkpoint.recovery_point,
         state = coalesce(checkpoint.state, r.state),
-        lease_until = idem_private.clock() + r.lease
+        lease_until = at + r.lease
     where r.scope = held.scope and r.key = held.key;
     return true;
 end

@@ -10,6 +10,8 @@ create or replace function idem.complete(
 ) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
+declare
+    at timestamptz := idem_private.clock();
 begin
     if not idem_private.headers_are_pairs(complete.headers) then
         perform idem_private.refuse_headers();
@@ -18,12 +20,14 @@ begin
     -- What this transaction has reserved nobody else can hold.
     update idem_private.reservation as r
     set
-        completed_at = idem_private.clock(),
+        completed_at = at,
         status = complete.status,
         headers = complete.headers,
         body = complete.body
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
-        and r.completed_at is null and not r.leased and idem_private.owned_here(r.owner_xid, r.owned_at);
+        and r.completed_at is null and not r.leased
+        -- idem_private.owned_here, written out: Citus takes no function of columns that is not immutable in an update
+        and r.owner_xid = pg_current_xact_id_if_assigned() and r.owned_at >= transaction_timestamp();
     if found then
         -- For idem_private.require_completion.
         complete.key := set_config(
@@ -44,9 +48,10 @@ begin
         )
     for update;
     if found then
+        at := idem_private.clock();
         update idem_private.reservation as r
         set
-            completed_at = idem_private.clock(),
+            completed_at = at,
             status = complete.status,
             headers = complete.headers,
             body = complete.body

@@ -17,6 +17,9 @@ begin
     insert into idem_private.scope_binding (role, prefix)
     values (quote_ident(bind_scope.role)::regrole, bind_scope.prefix)
     on conflict do nothing;
+    if idem_private.is_distributed() then
+        perform idem_private.renew_scopes_bound();
+    end if;
 end
 $$;
 

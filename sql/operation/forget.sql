@@ -9,7 +9,7 @@ begin
     perform idem_private.check_scope(forget.scope);
     perform idem_private.check_key(forget.scope, coalesce(forget.key, '-'), 1, 1024, '');
     with finished as materialized (
-        select r.scope, r.key
+        select r.key
         from idem_private.reservation as r
         where r.scope = forget.scope collate "C" and (forget.key is null or r.key = forget.key collate "C")
             and r.completed_at is not null
@@ -18,7 +18,7 @@ begin
 
     delete from idem_private.reservation as r
     using finished as f
-    where r.scope = f.scope and r.key = f.key;
+    where r.scope = forget.scope collate "C" and r.key = f.key;
     get diagnostics forgotten = row_count;
     perform idem_private.forget_events(forget.scope, forget.key);
     return forgotten;

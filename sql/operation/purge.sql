@@ -30,6 +30,9 @@ declare
     removed bigint := bigint '0';
     caught_up boolean;
 begin
+    if idem_private.is_distributed() then
+        return idem_private.purge_nodes(most, prefixes);
+    end if;
     with settings as materialized (
         select p.name, p.min_retention, p.tombstone
         from idem_private.policy as p

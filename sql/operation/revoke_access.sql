@@ -20,6 +20,9 @@ begin
     end loop;
     delete from idem_private.access as a where a.role = quote_ident(revoke_access.role)::regrole;
     delete from idem_private.scope_binding as b where b.role = quote_ident(revoke_access.role)::regrole;
+    if idem_private.is_distributed() then
+        perform idem_private.renew_scopes_bound();
+    end if;
 
     -- An owner's REVOKE leaves alone what somebody with grant option has given.
     select array_agg(granted.object order by granted.object) into kept

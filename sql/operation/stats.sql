@@ -3,18 +3,8 @@
 create or replace function idem.stats()
 returns table (policy text, state text, keys bigint, oldest timestamptz, bytes bigint, estimated boolean)
 language sql volatile security definer set search_path = pg_catalog, pg_temp set jit = off as $$
-with relation as (
-    select
-        pg_total_relation_size(c.oid)::numeric as bytes,
-        case
-            when c.reltuples < 0 then s.n_live_tup::numeric
-            when c.relpages = 0 then 0
-            else c.reltuples::numeric / c.relpages
-                * (pg_relation_size(c.oid) / current_setting('block_size')::int)
-        end as rows
-    from pg_catalog.pg_class as c
-    inner join pg_catalog.pg_stat_all_tables as s on c.oid = s.relid
-    where c.oid = 'idem_private.reservation'::regclass
+with relation as materialized (
+    select t.bytes, t.rows from idem_private.table_size() as t
 ),
 
 unfinished as (

@@ -6,6 +6,9 @@ begin
     delete from idem_private.scope_binding as b
     where b.role = quote_ident(unbind_scope.role)::regrole
         and (unbind_scope.prefix is null or b.prefix = unbind_scope.prefix collate "C");
+    if idem_private.is_distributed() then
+        perform idem_private.renew_scopes_bound();
+    end if;
 end
 $$;
 

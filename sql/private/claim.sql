@@ -5,6 +5,8 @@ create or replace function idem_private.claim(
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+    taken_at constant timestamptz := clock_timestamp();
+    new_token constant uuid := gen_random_uuid();
     taken idem_private.reservation;
     noted idem_private.unfinished;
     secret bytea;
@@ -13,9 +15,9 @@ begin
     perform idem_private.record_lapse(held);
     update idem_private.reservation as r
     set
-        owned_at = clock_timestamp(),
+        owned_at = taken_at,
         owner_xid = null,
-        token = gen_random_uuid(),
+        token = new_token,
         leased = true,
         must_complete = false,
         put_off = false,

@@ -5,7 +5,7 @@ declare
     forgotten bigint;
 begin
     with of_finished as materialized (
-        select e.scope, e.key, e.number
+        select e.key, e.number
         from idem_private.event as e
         where e.scope = forget_events.scope collate "C"
             and (forget_events.key is null or e.key = forget_events.key collate "C")
@@ -18,7 +18,7 @@ begin
 
     delete from idem_private.event as e
     using of_finished as f
-    where e.scope = f.scope and e.key = f.key and e.number = f.number;
+    where e.scope = forget_events.scope collate "C" and e.key = f.key and e.number = f.number;
     get diagnostics forgotten = row_count;
     return forgotten;
 end

@@ -4,10 +4,11 @@ create or replace function idem_private.renew_lease(
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+    at constant timestamptz := idem_private.clock();
     renewed idem_private.reservation;
 begin
     update idem_private.reservation as r
-    set lease_until = idem_private.clock() + coalesce(renew_lease.lease, r.lease)
+    set lease_until = at + coalesce(renew_lease.lease, r.lease)
     where r.scope = held.scope and r.key = held.key
     returning r.* into renewed;
     return renewed;

@@ -15,6 +15,8 @@ language plpgsql volatile as $$
 #variable_conflict use_column
 declare
     at constant timestamptz := coalesce(replace_expired.completed_at, idem_private.clock());
+    taken_at constant timestamptz := clock_timestamp();
+    taken_by constant xid8 := pg_current_xact_id();
     taken idem_private.reservation;
 begin
     update idem_private.reservation as r
@@ -26,8 +28,8 @@ begin
         expires_at = at + replace_expired.ttl,
         expired_at = null,
         purge_at = null,
-        owned_at = clock_timestamp(),
-        owner_xid = pg_current_xact_id(),
+        owned_at = taken_at,
+        owner_xid = taken_by,
         token = replace_expired.token,
         attempt = 1,
         leased = replace_expired.leased,

@@ -15,7 +15,8 @@ begin
             detail = jsonb_build_object('code', 'policy_in_use', 'policy', old.name)::text,
             hint = 'Keys remember their policy until they are purged. Let them expire first.';
     end if;
-    insert into idem_private.retired_policy select old.*
+    insert into idem_private.retired_policy
+    select p.* from idem_private.policy as p where p.name = old.name
     on conflict (name) do nothing;
     return old;
 end

@@ -6,12 +6,14 @@ language plpgsql volatile as $$
 #variable_conflict use_column
 declare
     at constant timestamptz := idem_private.clock();
+    taken_at constant timestamptz := clock_timestamp();
+    taken_by constant xid8 := pg_current_xact_id();
     taken idem_private.reservation;
 begin
     update idem_private.reservation as r
     set
-        owned_at = clock_timestamp(),
-        owner_xid = pg_current_xact_id(),
+        owned_at = taken_at,
+        owner_xid = taken_by,
         token = take_over.token,
         attempt = r.attempt + 1,
         leased = take_over.leased,

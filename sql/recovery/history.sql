@@ -4,9 +4,14 @@ create or replace function idem.history(scope text, key text)
 returns table (at timestamptz, event text, attempt int, by_role name, reason text, detail jsonb)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
+declare
+    held idem_private.reservation;
 begin
     perform idem_private.check_scope(history.scope);
     perform idem_private.check_key(history.scope, history.key, 1, 1024, '');
+    select r.* into held
+    from idem_private.reservation as r
+    where r.scope = history.scope collate "C" and r.key = history.key collate "C";
     return query
     with noted as (
         select e.*
@@ -16,18 +21,17 @@ begin
 
     stored as (
         select
-            r.created_at as life,
-            r.attempt,
-            r.policy,
-            r.completed_at,
-            r.status,
+            held.created_at as life,
+            held.attempt,
+            held.policy,
+            held.completed_at,
+            held.status,
             case
-                when idem_private.is_lapsed(r, idem_private.clock())
-                    or r.leased and r.lease_until < coalesce(r.released_at, r.completed_at)
-                    then idem_private.lapsed_at(r)
+                when idem_private.is_lapsed(held, idem_private.clock())
+                    or held.leased and held.lease_until < coalesce(held.released_at, held.completed_at)
+                    then idem_private.lapsed_at(held)
             end as lapsed_at
-        from idem_private.reservation as r
-        where r.scope = history.scope collate "C" and r.key = history.key collate "C"
+        where held.scope is not null
     ),
 
     told as (

@@ -16,6 +16,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     held idem_private.reservation;
     settings idem_private.policy;
+    new_token constant uuid := gen_random_uuid();
     at timestamptz;
     phase text;
 begin
@@ -51,7 +52,7 @@ begin
     if resolve.action = 'complete' then
         update idem_private.reservation as r
         set
-            token = gen_random_uuid(),
+            token = new_token,
             released_at = null,
             completed_at = at,
             status = resolve.status,

@@ -280,6 +280,10 @@ create function idem.disable_testing() returns void
 language sql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem.distribute() returns void
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem.downstream_key(
     scope text,
     key text,
@@ -809,6 +813,9 @@ create function idem_private.http_problems(
 ) returns TABLE(outcome text, status integer, code text, title text, detail text, stripe_type text)
 language sql immutable;
 
+create function idem_private.is_distributed() returns boolean
+language plpgsql stable;
+
 create function idem_private.is_lapsed(
     row_ idem_private.reservation,
     at timestamp with time zone
@@ -863,6 +870,15 @@ create function idem_private.lapsed_at(
     row_ idem_private.reservation
 ) returns timestamp with time zone
 language sql immutable;
+
+create function idem_private.lapsed_keys(
+    at timestamp with time zone,
+    prefixes text[],
+    wanted_policy text,
+    wanted_scope text,
+    wanted_key text
+) returns TABLE(scope text, key text)
+language plpgsql stable;
 
 create function idem_private.lock_id(
     scope text,
@@ -1002,8 +1018,26 @@ create function idem_private.purge_events(
 language plpgsql volatile security definer
 set search_path=pg_catalog, pg_temp;
 
+create function idem_private.purge_events_of_nodes(
+    max_rows integer
+) returns bigint
+language plpgsql volatile;
+
 create function idem_private.purge_jobs() returns TABLE(jobid bigint, jobname text, username text, active boolean)
 language plpgsql stable;
+
+create function idem_private.purge_nodes(
+    max_rows integer,
+    prefixes text[]
+) returns bigint
+language plpgsql volatile;
+
+create function idem_private.purge_scope(
+    scope text,
+    keys text[],
+    at timestamp with time zone
+) returns bigint
+language plpgsql volatile;
 
 create function idem_private.read_form(
     body bytea,
@@ -1093,6 +1127,9 @@ create function idem_private.refuse_resolution(
 ) returns void
 language plpgsql stable;
 
+create function idem_private.refuse_without_citus() returns void
+language plpgsql stable;
+
 create function idem_private.refuse_without_cron(
     job_name text,
     schedule text,
@@ -1108,6 +1145,9 @@ create function idem_private.renew_lease(
     held idem_private.reservation,
     lease interval
 ) returns idem_private.reservation
+language plpgsql volatile;
+
+create function idem_private.renew_scopes_bound() returns void
 language plpgsql volatile;
 
 create function idem_private.replace_expired(
@@ -1191,6 +1231,12 @@ create function idem_private.stored_headers(
 ) returns jsonb
 language plpgsql immutable;
 
+create function idem_private.table_size(
+    out bytes numeric,
+    out rows numeric
+) returns record
+language plpgsql volatile;
+
 create function idem_private.take_over(
     held idem_private.reservation,
     leased boolean,
@@ -1208,7 +1254,7 @@ create function idem_private.trim_job_runs() returns void
 language plpgsql volatile;
 
 create function idem_private.unfinished_keys() returns TABLE(policy text, state text, created_at timestamp with time zone, lapsed_at timestamp with time zone, retries boolean, claimable boolean)
-language sql stable
+language plpgsql stable
 set search_path=pg_catalog, pg_temp
 set enable_seqscan=off
 set jit=off;
@@ -1218,6 +1264,10 @@ create function idem_private.without_ignored(
     ignore text[]
 ) returns jsonb
 language plpgsql immutable;
+
+create function idem_private.write_policy() returns trigger
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
 
 create view idem.keys (
     scope text collate "C",

@@ -322,6 +322,29 @@ comment on function idem_private.caller() is 'The role that the caller acts as.'
 
 revoke all on function idem_private.caller() from public;
 
+-- sql/private/is_distributed.sql
+-- Nothing of Citus is named outside dynamic SQL, since it may not be there.
+create or replace function idem_private.is_distributed() returns boolean
+language plpgsql stable as $$
+declare
+    distributed boolean := false;
+begin
+    if to_regclass('pg_catalog.pg_dist_partition') is not null then
+        execute
+            'select exists (
+                select from pg_catalog.pg_dist_partition as p
+                where p.logicalrelid = ''idem_private.reservation''::pg_catalog.regclass
+            )'
+        into distributed;
+    end if;
+    return distributed;
+end
+$$;
+
+comment on function idem_private.is_distributed() is 'Whether idem.distribute has put the keys on the nodes of a Citus cluster.';
+
+revoke all on function idem_private.is_distributed() from public;
+
 -- sql/private/bound_prefixes.sql
 -- Whose rights the session can have: those of the session user and of the role that SET ROLE took on, and of every role
 -- that they can become by SET ROLE or inherit from: a chain of memberships that can be set, then one of memberships
@@ -403,11 +426,11 @@ comment on function idem_private.check_scope(text) is
 
 revoke all on function idem_private.check_scope(text) from public;
 
--- sql/private/note_scopes_bound.sql
+-- sql/private/renew_scopes_bound.sql
 -- Whoever writes a policy meanwhile waits, and then reads the bindings of now: see idem_private.check_policy. An old
 -- snapshot would leave out policies and bindings that were committed since.
-create or replace function idem_private.note_scopes_bound() returns trigger
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function idem_private.renew_scopes_bound() returns void
+language plpgsql volatile as $$
 declare
     bound boolean;
 begin
@@ -422,6 +445,18 @@ begin
             hint = 'Begin a transaction with ISOLATION LEVEL READ COMMITTED.';
     end if;
     update idem_private.policy as p set scopes_bound = bound where p.scopes_bound <> bound;
+end
+$$;
+
+comment on function idem_private.renew_scopes_bound() is 'Makes idem_private.policy.scopes_bound true to idem_private.scope_binding.';
+
+revoke all on function idem_private.renew_scopes_bound() from public;
+
+-- sql/private/note_scopes_bound.sql
+create or replace function idem_private.note_scopes_bound() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform idem_private.renew_scopes_bound();
     return null;
 end
 $$;
@@ -1266,10 +1301,11 @@ create or replace function idem_private.renew_lease(
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+    at constant timestamptz := idem_private.clock();
     renewed idem_private.reservation;
 begin
     update idem_private.reservation as r
-    set lease_until = idem_private.clock() + coalesce(renew_lease.lease, r.lease)
+    set lease_until = at + coalesce(renew_lease.lease, r.lease)
     where r.scope = held.scope and r.key = held.key
     returning r.* into renewed;
     return renewed;
@@ -1335,12 +1371,14 @@ language plpgsql volatile as $$
 #variable_conflict use_column
 declare
     at constant timestamptz := idem_private.clock();
+    taken_at constant timestamptz := clock_timestamp();
+    taken_by constant xid8 := pg_current_xact_id();
     taken idem_private.reservation;
 begin
     update idem_private.reservation as r
     set
-        owned_at = clock_timestamp(),
-        owner_xid = pg_current_xact_id(),
+        owned_at = taken_at,
+        owner_xid = taken_by,
         token = take_over.token,
         attempt = r.attempt + 1,
         leased = take_over.leased,
@@ -1389,6 +1427,8 @@ language plpgsql volatile as $$
 #variable_conflict use_column
 declare
     at constant timestamptz := coalesce(replace_expired.completed_at, idem_private.clock());
+    taken_at constant timestamptz := clock_timestamp();
+    taken_by constant xid8 := pg_current_xact_id();
     taken idem_private.reservation;
 begin
     update idem_private.reservation as r
@@ -1400,8 +1440,8 @@ begin
         expires_at = at + replace_expired.ttl,
         expired_at = null,
         purge_at = null,
-        owned_at = clock_timestamp(),
-        owner_xid = pg_current_xact_id(),
+        owned_at = taken_at,
+        owner_xid = taken_by,
         token = replace_expired.token,
         attempt = 1,
         leased = replace_expired.leased,
@@ -1839,6 +1879,88 @@ comment on function idem_private.check_claim(int, text, text, text) is
 
 revoke all on function idem_private.check_claim(int, text, text, text) from public;
 
+-- sql/private/lapsed_keys.sql
+-- Looks through the short list of unfinished keys, each found in the big table by its primary key: the subselect with
+-- OFFSET keeps the planner from ever reading that table as a whole. A key that is named is looked at even if it is not
+-- on the list, where triggers do not run.
+create or replace function idem_private.lapsed_keys(
+    at timestamptz, prefixes text[], wanted_policy text, wanted_scope text, wanted_key text
+) returns table (scope text, key text)
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+    named record;
+    look idem_private.reservation;
+    settings idem_private.policy;
+    found_keys text[] := array[]::text[];
+begin
+    if not idem_private.is_distributed() then
+        return query
+        select named.scope, named.key
+        from (
+            select u.scope, u.key, u.claims, u.claim_after
+            from idem_private.unfinished as u
+            where (prefixes is null or idem_private.is_within(u.scope, prefixes))
+                and (wanted_scope is null or u.scope = wanted_scope collate "C")
+                and (wanted_key is null or u.key = wanted_key collate "C")
+            union all
+            select wanted_scope collate "C", wanted_key collate "C", 0, null
+            where not exists (
+                select from idem_private.unfinished as u
+                where u.scope = wanted_scope collate "C" and u.key = wanted_key collate "C"
+            )
+        ) as named
+        cross join lateral (
+            select r as row_, r.policy
+            from idem_private.reservation as r
+            where r.scope = named.scope and r.key = named.key
+            offset 0
+        ) as found
+        inner join (
+            select p.name, p.max_claims from idem_private.policy as p
+            union all
+            select p.name, p.max_claims from idem_private.retired_policy as p
+        ) as settings on found.policy = settings.name
+        where (wanted_policy is null or found.policy = wanted_policy collate "C")
+            and idem_private.is_lapsed(found.row_, at)
+            and idem_private.may_claim(named.claims, settings.max_claims, named.claim_after, at)
+        order by idem_private.lapsed_at(found.row_), named.scope, named.key;
+        return;
+    end if;
+
+    -- The same, row by row: Citus knows no offset inside of a lateral join, and hands no whole row to a function.
+    for named in
+        select u.scope, u.key, u.claims, u.claim_after
+        from idem_private.unfinished as u
+        where (prefixes is null or idem_private.is_within(u.scope, prefixes))
+            and (wanted_scope is null or u.scope = wanted_scope collate "C")
+            and (wanted_key is null or u.key = wanted_key collate "C")
+    loop
+        found_keys := found_keys || named.key;
+        select r.* into look
+        from idem_private.reservation as r
+        where r.scope = named.scope and r.key = named.key and r.completed_at is null;
+        settings := idem_private.policy_of(look.policy);
+        if idem_private.is_lapsed(look, at) and (wanted_policy is null or look.policy = wanted_policy collate "C")
+            and idem_private.may_claim(named.claims, settings.max_claims, named.claim_after, at) then
+            scope := named.scope;
+            key := named.key;
+            return next;
+        end if;
+    end loop;
+    if wanted_scope is not null and wanted_key <> all(found_keys) then
+        scope := wanted_scope;
+        key := wanted_key;
+        return next;
+    end if;
+end
+$$;
+
+comment on function idem_private.lapsed_keys(timestamptz, text[], text, text, text) is
+'Keys that looked as if a resolver could claim them; on a Citus cluster in no order, and a key that is named in any case.';
+
+revoke all on function idem_private.lapsed_keys(timestamptz, text[], text, text, text) from public;
+
 -- sql/private/claim.sql
 -- The same attempt in other hands. There is no owner_xid, so that the transaction which claims may also complete.
 create or replace function idem_private.claim(
@@ -1847,6 +1969,8 @@ create or replace function idem_private.claim(
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+    taken_at constant timestamptz := clock_timestamp();
+    new_token constant uuid := gen_random_uuid();
     taken idem_private.reservation;
     noted idem_private.unfinished;
     secret bytea;
@@ -1855,9 +1979,9 @@ begin
     perform idem_private.record_lapse(held);
     update idem_private.reservation as r
     set
-        owned_at = clock_timestamp(),
+        owned_at = taken_at,
         owner_xid = null,
-        token = gen_random_uuid(),
+        token = new_token,
         leased = true,
         must_complete = false,
         put_off = false,
@@ -2009,7 +2133,7 @@ declare
     forgotten bigint;
 begin
     with of_finished as materialized (
-        select e.scope, e.key, e.number
+        select e.key, e.number
         from idem_private.event as e
         where e.scope = forget_events.scope collate "C"
             and (forget_events.key is null or e.key = forget_events.key collate "C")
@@ -2022,7 +2146,7 @@ begin
 
     delete from idem_private.event as e
     using of_finished as f
-    where e.scope = f.scope and e.key = f.key and e.number = f.number;
+    where e.scope = forget_events.scope collate "C" and e.key = f.key and e.number = f.number;
     get diagnostics forgotten = row_count;
     return forgotten;
 end
@@ -2032,6 +2156,121 @@ comment on function idem_private.forget_events(text, text) is
 'Deletes the events of a key, or of all keys of a scope, but for unfinished ones, and returns how many.';
 
 revoke all on function idem_private.forget_events(text, text) from public;
+
+-- sql/private/purge_scope.sql
+-- What idem.purge does with a batch, for the due keys of one scope: each statement is about one scope, so that it goes
+-- to one node of a Citus cluster.
+create or replace function idem_private.purge_scope(scope text, keys text[], at timestamptz) returns bigint
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+    longest_wait constant interval := interval '30 days';
+    held idem_private.reservation;
+    settings idem_private.policy;
+    expiry timestamptz;
+    phase text;
+    absent text[] := array[]::text[];
+    cleared bigint := bigint '0';
+    removed bigint;
+begin
+    for held in
+        select r.*
+        from idem_private.reservation as r
+        where r.scope = purge_scope.scope collate "C" and r.key = any(purge_scope.keys)
+            and coalesce(r.purge_at, r.expires_at) <= purge_scope.at
+        for update skip locked
+    loop
+        settings := idem_private.policy_of(held.policy);
+        expiry := idem_private.real_expiry(
+            held.expires_at, coalesce(held.completed_at, purge_scope.at), settings.min_retention
+        );
+        phase := case
+            when held.completed_at is null then 'unfinished'
+            else idem_private.phase(held, settings.min_retention, settings.tombstone, purge_scope.at)
+        end;
+        if phase = 'unfinished' and not held.leased then
+            -- left behind, where no trigger could list it
+            insert into idem_private.unfinished (scope, key) values (held.scope, held.key) on conflict do nothing;
+        end if;
+        if phase = 'absent' then
+            absent := absent || held.key;
+            continue;
+        elsif phase = 'expired' then
+            cleared := cleared + case when held.expired_at is null then 1 else 0 end;
+            held.expired_at := coalesce(held.expired_at, expiry);
+            expiry := held.expired_at + settings.tombstone;
+        end if;
+        expiry := least(expiry, purge_scope.at + longest_wait);
+        update idem_private.reservation as r
+        set
+            expires_at = case when phase = 'expired' then '-infinity' else r.expires_at end,
+            expired_at = held.expired_at,
+            purge_at = expiry,
+            fields = case when phase <> 'expired' then r.fields end,
+            recovery_point = case when phase <> 'expired' then r.recovery_point end,
+            state = case when phase <> 'expired' then r.state end,
+            status = case when phase <> 'expired' then r.status end,
+            headers = case when phase <> 'expired' then r.headers end,
+            body = case when phase <> 'expired' then r.body end
+        where r.scope = held.scope and r.key = held.key;
+    end loop;
+
+    delete from idem_private.reservation as r
+    where r.scope = purge_scope.scope collate "C" and r.key = any(absent);
+    get diagnostics removed = row_count;
+    return removed + cleared;
+end
+$$;
+
+comment on function idem_private.purge_scope(text, text[], timestamptz) is
+'Removes the finished keys of a scope whose retention is over, or makes tombstones of them, among those that are due.';
+
+revoke all on function idem_private.purge_scope(text, text[], timestamptz) from public;
+
+-- sql/private/purge_events_of_nodes.sql
+create or replace function idem_private.purge_events_of_nodes(max_rows int) returns bigint
+language plpgsql volatile as $$
+declare
+    setting constant text := nullif(current_setting('idem.event_retention', true), '');
+    oldest constant timestamptz := idem_private.clock() - coalesce(setting::interval, '90 days');
+    oldest_decision constant timestamptz := least(oldest, idem_private.clock() - interval '90 days');
+    prefixes constant text[] := idem_private.bound_prefixes();
+    batch record;
+    removed bigint;
+    purged bigint := bigint '0';
+begin
+    for batch in
+        select old.scope, array_agg(old.number) as numbers
+        from (
+            select e.scope, e.number
+            from idem_private.event as e
+            where e.at < oldest and (e.event <> 'resolved' or e.at < oldest_decision)
+                and (prefixes is null or idem_private.is_within(e.scope, prefixes))
+                and not exists (
+                    select from idem_private.reservation as r
+                    where r.scope = e.scope and r.key = e.key and r.completed_at is null
+                )
+            order by e.at
+            limit purge_events_of_nodes.max_rows
+        ) as old
+        group by old.scope
+    loop
+        delete from idem_private.event as e
+        where e.scope = batch.scope and e.number = any(batch.numbers)
+            and not exists (
+                select from idem_private.reservation as r
+                where r.scope = e.scope and r.key = e.key and r.completed_at is null
+            );
+        get diagnostics removed = row_count;
+        purged := purged + removed;
+    end loop;
+    return purged;
+end
+$$;
+
+comment on function idem_private.purge_events_of_nodes(int) is 'idem_private.purge_events on a Citus cluster, scope by scope.';
+
+revoke all on function idem_private.purge_events_of_nodes(int) from public;
 
 -- sql/private/short_hash.sql
 create or replace function idem_private.short_hash(secret bytea, message bytea) returns text
@@ -3074,7 +3313,8 @@ begin
             detail = jsonb_build_object('code', 'policy_in_use', 'policy', old.name)::text,
             hint = 'Keys remember their policy until they are purged. Let them expire first.';
     end if;
-    insert into idem_private.retired_policy select old.*
+    insert into idem_private.retired_policy
+    select p.* from idem_private.policy as p where p.name = old.name
     on conflict (name) do nothing;
     return old;
 end
@@ -3103,6 +3343,67 @@ revoke all on function idem_private.revive_policy() from public;
 
 create or replace trigger revive_policy after insert on idem_private.policy
 for each row execute function idem_private.revive_policy();
+
+-- sql/private/write_policy.sql
+-- The trigger of the view idem.policies on a Citus cluster, where idem_private.policy has none: see idem.distribute.
+-- What is written is judged and made exact by the trigger of the draft, which is an ordinary table.
+create or replace function idem_private.write_policy() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    written idem_private.policy;
+begin
+    if tg_op = 'DELETE' then
+        delete from idem_private.policy as p where p.name = old.name;
+        return old;
+    end if;
+    if tg_op = 'UPDATE' and new.name is distinct from old.name then
+        raise exception using
+            errcode = '22023',
+            message = format('policy %L: a policy cannot be renamed, its keys remember it', left(old.name, 100)),
+            detail = jsonb_build_object('code', 'policy_invalid', 'column', 'name')::text,
+            hint = 'The columns of idem.policies are described in the SQL reference.';
+    end if;
+    insert into idem_private.policy_draft select new.*, false returning * into written;
+    delete from idem_private.policy_draft;
+    if tg_op = 'UPDATE' then
+        delete from idem_private.policy as p where p.name = new.name;
+    end if;
+    insert into idem_private.policy select written.*;
+    return new;
+end
+$$;
+
+comment on function idem_private.write_policy() is 'Writes a policy on a Citus cluster.';
+
+revoke all on function idem_private.write_policy() from public;
+
+-- sql/private/refuse_without_citus.sql
+create or replace function idem_private.refuse_without_citus() returns void
+language plpgsql stable as $$
+declare
+    coordinator boolean;
+begin
+    if not exists (select from pg_catalog.pg_extension as e where e.extname = 'citus') then
+        raise exception using
+            errcode = '0A000',
+            message = 'Citus is not installed in this database',
+            detail = jsonb_build_object('code', 'no_citus')::text,
+            hint = 'Run this on the coordinator of a Citus cluster; on a single server there is nothing to distribute.';
+    end if;
+    execute 'select pg_catalog.citus_is_coordinator()' into coordinator;
+    if not coordinator then
+        raise exception using
+            errcode = '0A000',
+            message = 'this is not the coordinator of the Citus cluster',
+            detail = jsonb_build_object('code', 'not_the_coordinator')::text,
+            hint = 'Run this on the coordinator, which creates what the workers need.';
+    end if;
+end
+$$;
+
+comment on function idem_private.refuse_without_citus() is 'Raises 0A000 anywhere but on the coordinator of a Citus cluster.';
+
+revoke all on function idem_private.refuse_without_citus() from public;
 
 -- sql/private/rights.sql
 -- The one place that says which grant gives what. A new function, procedure or view of schema idem is one line here:
@@ -3154,6 +3455,7 @@ language sql immutable as $$
         ('idem.unbind_scope', 'execute', ''),
         ('idem.enable_testing', 'execute', ''),
         ('idem.disable_testing', 'execute', ''),
+        ('idem.distribute', 'execute', ''),
         ('idem.keys', 'select', 'monitor, operator'),
         ('idem_private.reader', 'execute', 'monitor, operator'),
         ('idem_private.is_within', 'execute', 'monitor, operator')
@@ -3433,6 +3735,51 @@ comment on function idem_private.trim_job_runs() is
 
 revoke all on function idem_private.trim_job_runs() from public;
 
+-- sql/private/purge_nodes.sql
+-- idem.purge where rows cannot be locked across scopes: a look at what is due on all nodes locks nothing, and then each
+-- scope is purged for itself. Events go the same way.
+create or replace function idem_private.purge_nodes(max_rows int, prefixes text[]) returns bigint
+language plpgsql volatile as $$
+declare
+    at constant timestamptz := idem_private.clock();
+    batch record;
+    rows int := 0;
+    removed bigint := bigint '0';
+    caught_up boolean;
+begin
+    for batch in
+        select due.scope, array_agg(due.key) as keys
+        from (
+            select r.scope, r.key
+            from idem_private.reservation as r
+            where coalesce(r.purge_at, r.expires_at) <= at
+                and (purge_nodes.prefixes is null or idem_private.is_within(r.scope, purge_nodes.prefixes))
+            order by coalesce(r.purge_at, r.expires_at)
+            limit purge_nodes.max_rows
+        ) as due
+        group by due.scope
+    loop
+        rows := rows + cardinality(batch.keys);
+        removed := removed + idem_private.purge_scope(batch.scope, batch.keys, at);
+    end loop;
+    caught_up := rows < purge_nodes.max_rows
+        and idem_private.purge_events_of_nodes(purge_nodes.max_rows) < purge_nodes.max_rows;
+    perform set_config(
+        'idem_private.purge_reached', case when caught_up then '' else to_jsonb(at) #>> '{}' end, true
+    );
+    if purge_nodes.prefixes is null and idem_private.note_purge(
+        at, coalesce(current_setting('idem_private.purge_from', true), '') <> '', removed, caught_up
+    ) then
+        perform idem_private.trim_job_runs();
+    end if;
+    return removed;
+end
+$$;
+
+comment on function idem_private.purge_nodes(int, text[]) is 'idem.purge on a Citus cluster.';
+
+revoke all on function idem_private.purge_nodes(int, text[]) from public;
+
 -- sql/private/present_objects.sql
 -- A dump restored on another version of PostgreSQL must not look changed. What is read here is the same on every
 -- version, but for the text of a view, which the server prints in its own way: its key names the version, and drift
@@ -3641,43 +3988,110 @@ create or replace function idem_private.unfinished_keys()
 returns table (
     policy text, state text, created_at timestamptz, lapsed_at timestamptz, retries boolean, claimable boolean
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
-    with clock as materialized (select idem_private.clock() as at)
+#variable_conflict use_column
+declare
+    listed idem_private.unfinished;
+    held idem_private.reservation;
+    settings idem_private.policy;
+begin
+    if not idem_private.is_distributed() then
+        return query
+        with clock as materialized (select idem_private.clock() as at)
 
-    select
-        k.policy,
-        k.state,
-        k.created_at,
-        case when k.state = 'lapsed' then k.lapsed_at end,
-        k.leased and p.on_lapse = 'retry' and (p.max_attempts is null or k.attempt < p.max_attempts),
-        u.claims < p.max_claims
-    from idem_private.unfinished as u
-    cross join clock as c
-    cross join lateral (
         select
-            r.policy, r.created_at, r.leased, r.attempt,
-            idem_private.lapsed_at(r) as lapsed_at,
-            idem_private.phase(r, interval '0', interval '0', c.at) as state
+            k.policy,
+            k.state,
+            k.created_at,
+            case when k.state = 'lapsed' then k.lapsed_at end,
+            k.leased and p.on_lapse = 'retry' and (p.max_attempts is null or k.attempt < p.max_attempts),
+            u.claims < p.max_claims
+        from idem_private.unfinished as u
+        cross join clock as c
+        cross join lateral (
+            select
+                r.policy, r.created_at, r.leased, r.attempt,
+                idem_private.lapsed_at(r) as lapsed_at,
+                idem_private.phase(r, interval '0', interval '0', c.at) as state
+            from idem_private.reservation as r
+            where r.scope = u.scope and r.key = u.key and r.completed_at is null
+            limit 1
+        ) as k
+        left join lateral (
+            select a.on_lapse, a.max_attempts, a.max_claims from idem_private.policy as a where a.name = k.policy
+            union all
+            select b.on_lapse, b.max_attempts, b.max_claims from idem_private.retired_policy as b where b.name = k.policy
+            limit 1
+        ) as p on true;
+        return;
+    end if;
+    -- Citus knows no limit inside of a lateral join.
+    for listed in select u.* from idem_private.unfinished as u loop
+        select r.* into held
         from idem_private.reservation as r
-        where r.scope = u.scope and r.key = u.key and r.completed_at is null
-        limit 1
-    ) as k
-    left join lateral (
-        select a.on_lapse, a.max_attempts, a.max_claims from idem_private.policy as a where a.name = k.policy
-        union all
-        select b.on_lapse, b.max_attempts, b.max_claims from idem_private.retired_policy as b where b.name = k.policy
-        limit 1
-    ) as p on true
+        where r.scope = listed.scope and r.key = listed.key and r.completed_at is null;
+        continue when not found;
+        settings := idem_private.policy_of(held.policy);
+        policy := held.policy;
+        state := idem_private.phase(held, interval '0', interval '0', idem_private.clock());
+        created_at := held.created_at;
+        lapsed_at := case when state = 'lapsed' then idem_private.lapsed_at(held) end;
+        retries := held.leased and settings.on_lapse = 'retry'
+            and (settings.max_attempts is null or held.attempt < settings.max_attempts);
+        claimable := listed.claims < settings.max_claims;
+        return next;
+    end loop;
+end
 $$;
 
 comment on function idem_private.unfinished_keys() is
 'How each unfinished key stands, for idem.health and idem.stats: whether the next attempt may take it over, and a resolver claim it.';
 
 revoke all on function idem_private.unfinished_keys() from public;
+
+-- sql/private/table_size.sql
+-- Of a distributed table nothing is stored here: Citus adds up its sizes, and each node knows the rows of its shards.
+create or replace function idem_private.table_size(out bytes numeric, out rows numeric)
+language plpgsql volatile as $$
+begin
+    if idem_private.is_distributed() then
+        execute
+            'select
+                pg_catalog.citus_total_relation_size(''idem_private.reservation'')::numeric,
+                (
+                    select sum(greatest(s.result::numeric, 0))
+                    from pg_catalog.run_command_on_shards(
+                        ''idem_private.reservation'',
+                        $c$select reltuples from pg_catalog.pg_class where oid = ''%s''::pg_catalog.regclass$c$
+                    ) as s
+                    where s.success
+                )'
+        into bytes, rows;
+        return;
+    end if;
+    select
+        pg_total_relation_size(c.oid)::numeric,
+        case
+            when c.reltuples < 0 then s.n_live_tup::numeric
+            when c.relpages = 0 then 0
+            else c.reltuples::numeric / c.relpages
+                * (pg_relation_size(c.oid) / current_setting('block_size')::int)
+        end
+    into bytes, rows
+    from pg_catalog.pg_class as c
+    inner join pg_catalog.pg_stat_all_tables as s on c.oid = s.relid
+    where c.oid = 'idem_private.reservation'::regclass;
+end
+$$;
+
+comment on function idem_private.table_size() is
+'Bytes of all keys with their indexes, and how many keys the planner counts.';
+
+revoke all on function idem_private.table_size() from public;
 
 -- sql/private/health_of_installation.sql
 create or replace function idem_private.health_of_installation()
@@ -3793,8 +4207,13 @@ from present as p cross join recorded as r
 union all
 select
     'check_at_commit',
-    coalesce(p.check_at_commit, false) and p.session_role <> 'replica',
+    -- not recorded: idem.distribute has taken it away
     case
+        when r.check_at_commit is not null then coalesce(p.check_at_commit, false) and p.session_role <> 'replica'
+    end,
+    case
+        when r.check_at_commit is null
+            then 'Citus runs no triggers: an atomic reservation committed unfinished is unresolved'
         when p.check_at_commit and p.session_role = 'replica'
             then 'session_replication_role is replica: an atomic reservation can be committed unfinished'
         when p.check_at_commit then 'no atomic reservation is committed unfinished'
@@ -4406,6 +4825,8 @@ create or replace function idem.complete(
 ) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
+declare
+    at timestamptz := idem_private.clock();
 begin
     if not idem_private.headers_are_pairs(complete.headers) then
         perform idem_private.refuse_headers();
@@ -4414,12 +4835,14 @@ begin
     -- What this transaction has reserved nobody else can hold.
     update idem_private.reservation as r
     set
-        completed_at = idem_private.clock(),
+        completed_at = at,
         status = complete.status,
         headers = complete.headers,
         body = complete.body
     where r.scope = complete.scope collate "C" and r.key = complete.key collate "C" and r.token = complete.token
-        and r.completed_at is null and not r.leased and idem_private.owned_here(r.owner_xid, r.owned_at);
+        and r.completed_at is null and not r.leased
+        -- idem_private.owned_here, written out: Citus takes no function of columns that is not immutable in an update
+        and r.owner_xid = pg_current_xact_id_if_assigned() and r.owned_at >= transaction_timestamp();
     if found then
         -- For idem_private.require_completion.
         complete.key := set_config(
@@ -4440,9 +4863,10 @@ begin
         )
     for update;
     if found then
+        at := idem_private.clock();
         update idem_private.reservation as r
         set
-            completed_at = idem_private.clock(),
+            completed_at = at,
             status = complete.status,
             headers = complete.headers,
             body = complete.body
@@ -4573,6 +4997,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     max_length constant int := 255;
     held idem_private.reservation;
+    at timestamptz;
 begin
     perform idem_private.check_scope(checkpoint.scope);
     if coalesce(length(checkpoint.recovery_point), 0) not between 1 and max_length
@@ -4596,11 +5021,12 @@ begin
             detail = jsonb_build_object('code', 'already_reached', 'attempt', held.attempt)::text,
             hint = 'The first state stays. Roll back, and reserve again to read it.';
     end if;
+    at := idem_private.clock();
     update idem_private.reservation as r
     set
         recovery_point = checkpoint.recovery_point,
         state = coalesce(checkpoint.state, r.state),
-        lease_until = idem_private.clock() + r.lease
+        lease_until = at + r.lease
     where r.scope = held.scope and r.key = held.key;
     return true;
 end
@@ -5051,7 +5477,8 @@ begin
     delete from idem_private.reservation as r
     where r.scope = once_undo.scope collate "C" and r.key = any(wanted_keys)
         and r.token is null
-        and idem_private.owned_here(r.owner_xid, r.owned_at);
+        -- idem_private.owned_here, written out: Citus takes no function of columns that is not immutable in a delete
+        and r.owner_xid = pg_current_xact_id_if_assigned() and r.owned_at >= transaction_timestamp();
     get diagnostics undone = row_count;
     return undone;
 end
@@ -5063,10 +5490,6 @@ comment on function idem.once_undo(text, text[]) is
 revoke all on function idem.once_undo(text, text[]) from public;
 
 -- sql/recovery/claim_lapsed.sql
--- Looks through the short list of unfinished keys, each found in the big table by its primary key: the subselect with
--- OFFSET keeps the planner from ever reading that table as a whole. A key that is named is looked at even if it is not
--- on the list, where triggers do not run.
---
 -- What the look has found may be locked by its owner, or gone, or alive again. So each row is locked only where it can
 -- be at once, and only if its newest version is lapsed by the clock at that moment; the list is read again under the
 -- lock.
@@ -5093,41 +5516,19 @@ begin
     perform idem_private.check_claim(left_over, claim_lapsed.policy, claim_lapsed.scope, claim_lapsed.key);
 
     for look in
-        select named.scope, named.key
-        from (
-            select u.scope, u.key, u.claims, u.claim_after
-            from idem_private.unfinished as u
-            where (prefixes is null or idem_private.is_within(u.scope, prefixes))
-                and (claim_lapsed.scope is null or u.scope = claim_lapsed.scope collate "C")
-                and (claim_lapsed.key is null or u.key = claim_lapsed.key collate "C")
-            union all
-            select claim_lapsed.scope collate "C", claim_lapsed.key collate "C", 0, null
-            where not exists (
-                select from idem_private.unfinished as u
-                where u.scope = claim_lapsed.scope collate "C" and u.key = claim_lapsed.key collate "C"
-            )
-        ) as named
-        cross join lateral (
-            select r as row_, r.policy
-            from idem_private.reservation as r
-            where r.scope = named.scope and r.key = named.key
-            offset 0
-        ) as found
-        inner join (
-            select p.name, p.max_claims from idem_private.policy as p
-            union all
-            select p.name, p.max_claims from idem_private.retired_policy as p
-        ) as settings on found.policy = settings.name
-        where (claim_lapsed.policy is null or found.policy = claim_lapsed.policy collate "C")
-            and idem_private.is_lapsed(found.row_, at)
-            and idem_private.may_claim(named.claims, settings.max_claims, named.claim_after, at)
-        order by idem_private.lapsed_at(found.row_), named.scope, named.key
+        select k.scope, k.key
+        from idem_private.lapsed_keys(at, prefixes, claim_lapsed.policy, claim_lapsed.scope, claim_lapsed.key) as k
     loop
         exit when left_over = 0;
         begin
             select r.* into held
             from idem_private.reservation as r
-            where r.scope = look.scope and r.key = look.key and idem_private.is_lapsed(r, idem_private.clock())
+            where r.scope = look.scope and r.key = look.key and r.completed_at is null and r.released_at is null
+                -- idem_private.phase, written out: Citus hands no whole row to a function
+                and case
+                    when r.leased then r.lease_until <= idem_private.clock()
+                    else not idem_private.owned_here(r.owner_xid, r.owned_at)
+                end
             for update skip locked;
             continue when not found;
             settings := idem_private.policy_of(held.policy);
@@ -5181,6 +5582,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     held idem_private.reservation;
     settings idem_private.policy;
+    new_token constant uuid := gen_random_uuid();
     at timestamptz;
     phase text;
 begin
@@ -5216,7 +5618,7 @@ begin
     if resolve.action = 'complete' then
         update idem_private.reservation as r
         set
-            token = gen_random_uuid(),
+            token = new_token,
             released_at = null,
             completed_at = at,
             status = resolve.status,
@@ -5244,9 +5646,14 @@ create or replace function idem.history(scope text, key text)
 returns table (at timestamptz, event text, attempt int, by_role name, reason text, detail jsonb)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
+declare
+    held idem_private.reservation;
 begin
     perform idem_private.check_scope(history.scope);
     perform idem_private.check_key(history.scope, history.key, 1, 1024, '');
+    select r.* into held
+    from idem_private.reservation as r
+    where r.scope = history.scope collate "C" and r.key = history.key collate "C";
     return query
     with noted as (
         select e.*
@@ -5256,18 +5663,17 @@ begin
 
     stored as (
         select
-            r.created_at as life,
-            r.attempt,
-            r.policy,
-            r.completed_at,
-            r.status,
+            held.created_at as life,
+            held.attempt,
+            held.policy,
+            held.completed_at,
+            held.status,
             case
-                when idem_private.is_lapsed(r, idem_private.clock())
-                    or r.leased and r.lease_until < coalesce(r.released_at, r.completed_at)
-                    then idem_private.lapsed_at(r)
+                when idem_private.is_lapsed(held, idem_private.clock())
+                    or held.leased and held.lease_until < coalesce(held.released_at, held.completed_at)
+                    then idem_private.lapsed_at(held)
             end as lapsed_at
-        from idem_private.reservation as r
-        where r.scope = history.scope collate "C" and r.key = history.key collate "C"
+        where held.scope is not null
     ),
 
     told as (
@@ -5733,6 +6139,9 @@ begin
     end loop;
     delete from idem_private.access as a where a.role = quote_ident(revoke_access.role)::regrole;
     delete from idem_private.scope_binding as b where b.role = quote_ident(revoke_access.role)::regrole;
+    if idem_private.is_distributed() then
+        perform idem_private.renew_scopes_bound();
+    end if;
 
     -- An owner's REVOKE leaves alone what somebody with grant option has given.
     select array_agg(granted.object order by granted.object) into kept
@@ -5772,6 +6181,9 @@ begin
     insert into idem_private.scope_binding (role, prefix)
     values (quote_ident(bind_scope.role)::regrole, bind_scope.prefix)
     on conflict do nothing;
+    if idem_private.is_distributed() then
+        perform idem_private.renew_scopes_bound();
+    end if;
 end
 $$;
 
@@ -5789,6 +6201,9 @@ begin
     delete from idem_private.scope_binding as b
     where b.role = quote_ident(unbind_scope.role)::regrole
         and (unbind_scope.prefix is null or b.prefix = unbind_scope.prefix collate "C");
+    if idem_private.is_distributed() then
+        perform idem_private.renew_scopes_bound();
+    end if;
 end
 $$;
 
@@ -5830,6 +6245,9 @@ declare
     removed bigint := bigint '0';
     caught_up boolean;
 begin
+    if idem_private.is_distributed() then
+        return idem_private.purge_nodes(most, prefixes);
+    end if;
     with settings as materialized (
         select p.name, p.min_retention, p.tombstone
         from idem_private.policy as p
@@ -6047,7 +6465,7 @@ begin
     perform idem_private.check_scope(forget.scope);
     perform idem_private.check_key(forget.scope, coalesce(forget.key, '-'), 1, 1024, '');
     with finished as materialized (
-        select r.scope, r.key
+        select r.key
         from idem_private.reservation as r
         where r.scope = forget.scope collate "C" and (forget.key is null or r.key = forget.key collate "C")
             and r.completed_at is not null
@@ -6056,7 +6474,7 @@ begin
 
     delete from idem_private.reservation as r
     using finished as f
-    where r.scope = f.scope and r.key = f.key;
+    where r.scope = forget.scope collate "C" and r.key = f.key;
     get diagnostics forgotten = row_count;
     perform idem_private.forget_events(forget.scope, forget.key);
     return forgotten;
@@ -6222,18 +6640,8 @@ revoke all on function idem.health() from public;
 create or replace function idem.stats()
 returns table (policy text, state text, keys bigint, oldest timestamptz, bytes bigint, estimated boolean)
 language sql volatile security definer set search_path = pg_catalog, pg_temp set jit = off as $$
-with relation as (
-    select
-        pg_total_relation_size(c.oid)::numeric as bytes,
-        case
-            when c.reltuples < 0 then s.n_live_tup::numeric
-            when c.relpages = 0 then 0
-            else c.reltuples::numeric / c.relpages
-                * (pg_relation_size(c.oid) / current_setting('block_size')::int)
-        end as rows
-    from pg_catalog.pg_class as c
-    inner join pg_catalog.pg_stat_all_tables as s on c.oid = s.relid
-    where c.oid = 'idem_private.reservation'::regclass
+with relation as materialized (
+    select t.bytes, t.rows from idem_private.table_size() as t
 ),
 
 unfinished as (
@@ -6285,6 +6693,110 @@ comment on function idem.stats() is
 'Keys per policy and state. Those of unfinished states are counted; finished ones (completed or expired) and all sizes are estimates of the planner, as of the last ANALYZE. Reads no finished key.';
 
 revoke all on function idem.stats() from public;
+
+-- sql/operation/distribute.sql
+-- All rows of a scope are on one node, and so is every call on one of its keys: also inside a transaction, since the
+-- check of what a transaction has reserved itself goes by its id, which is another one on each node.
+--
+-- Citus runs no triggers on such tables. What they do for policies and bindings is done by the view idem.policies and
+-- by idem.bind_scope instead; what they do at commit nobody does, and a row that was left unfinished is unresolved.
+create or replace function idem.distribute() returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    distributed constant regclass[] := array[
+        'idem_private.reservation', 'idem_private.unfinished', 'idem_private.event'
+    ]::regclass[];
+    everywhere constant regclass[] := array[
+        'idem_private.policy', 'idem_private.retired_policy', 'idem_private.secret', 'idem_private.scope_binding',
+        'idem_private.testing'
+    ]::regclass[];
+    part record;
+begin
+    perform idem_private.refuse_without_citus();
+    if idem_private.is_distributed() then
+        return;
+    end if;
+    -- Tables and functions in one transaction: Citus asks for it.
+    perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
+
+    for part in
+        select t.tgname as name, t.tgrelid::regclass as table_
+        from pg_catalog.pg_trigger as t
+        where t.tgrelid = any(distributed || everywhere) and not t.tgisinternal
+        order by t.tgname
+    loop
+        execute format('drop trigger %I on %s', part.name, part.table_);
+    end loop;
+    execute 'create table idem_private.policy_draft (like idem_private.policy including defaults)';
+    execute
+        'create trigger check_policy before insert on idem_private.policy_draft
+        for each row execute function idem_private.check_policy()';
+    execute
+        'create trigger revive_policy after insert on idem_private.policy_draft
+        for each row execute function idem_private.revive_policy()';
+    execute
+        'create trigger retire_policy instead of delete on idem.policies
+        for each row execute function idem_private.retire_policy()';
+    execute
+        'create trigger write_policy instead of insert or update or delete on idem.policies
+        for each row execute function idem_private.write_policy()';
+    for part in
+        select c.attname as name, pg_get_expr(d.adbin, d.adrelid) as value
+        from pg_catalog.pg_attrdef as d
+        inner join pg_catalog.pg_attribute as a on d.adrelid = a.attrelid and d.adnum = a.attnum
+        inner join pg_catalog.pg_attribute as c on c.attrelid = 'idem.policies'::regclass and a.attname = c.attname
+        where d.adrelid = 'idem_private.policy'::regclass
+        order by c.attnum
+    loop
+        execute format('alter view idem.policies alter column %I set default %s', part.name, part.value);
+    end loop;
+
+    execute 'select pg_catalog.create_reference_table(t.name) from unnest($1) as t (name)' using everywhere;
+    execute
+        'select pg_catalog.create_distributed_table(
+            t.name, ''scope'',
+            colocate_with => case t.place when 1 then ''none'' else ''idem_private.reservation'' end
+        )
+        from unnest($1) with ordinality as t (name, place)
+        order by t.place'
+    using distributed;
+
+    -- What is called for one key, wherever it is called, and what that calls. A function that takes or returns a row of
+    -- another table is for the coordinator alone, and so is idem.run, whose handler is.
+    for part in
+        select
+            p.oid::regprocedure as function,
+            n.nspname = 'idem' and p.proargnames[1] = 'scope' and p.proname <> 'run' as delegated
+        from pg_catalog.pg_proc as p
+        inner join pg_catalog.pg_namespace as n on p.pronamespace = n.oid
+        where n.nspname in ('idem', 'idem_private') and p.prokind = 'f' and p.prorettype <> 'trigger'::regtype
+            and not exists (
+                select from pg_catalog.pg_type as t
+                inner join pg_catalog.pg_class as c on t.typrelid = c.oid and c.relkind = 'r'
+                where t.oid = any(coalesce(p.proallargtypes, p.proargtypes::oid[]) || p.prorettype)
+                    and c.oid <> all(distributed || everywhere)
+            )
+        order by 1
+    loop
+        if part.delegated then
+            execute
+                'select pg_catalog.create_distributed_function(
+                    $1, distribution_arg_name => ''scope'', colocate_with => ''idem_private.reservation'',
+                    force_delegation => true
+                )'
+            using part.function;
+        else
+            execute 'select pg_catalog.create_distributed_function($1)' using part.function;
+        end if;
+    end loop;
+    perform idem_private.record_objects();
+end
+$$;
+
+comment on function idem.distribute() is
+'Spreads keys over the workers of a Citus cluster by their scope, with the functions that work on them; on the coordinator, once, while nobody reserves. Repeated, it does nothing. Errors: 0A000.';
+
+revoke all on function idem.distribute() from public;
 
 -- sql/views/policies.sql
 create or replace view idem.policies as
