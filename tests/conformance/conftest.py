@@ -57,6 +57,7 @@ def theatre(testing_db: Database, tmp_path: Path) -> Theatre:
     admin.execute("select idem.grant_client(%(role)s), idem.bind_scope(%(role)s, 'tenant:')", {"role": users["tenant"]})
     for user in users.values():
         role = sql.Identifier(user)
+        admin.execute(sql.SQL("create schema authorization {}").format(role))
         admin.execute(sql.SQL("grant select, insert on effects, refunds to {}").format(role))
 
     environment = {name: value for name, value in testing_db.environment.items() if name != "PGUSER"}

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -124,7 +125,7 @@ class Language:
         return digest.hexdigest()
 
     def _placed(self, word: str) -> str:
-        return word.replace("{build}", str(self.built))
+        return word.replace("{build}", str(self.built)).replace("{python}", sys.executable)
 
 
 def languages() -> list[Language]:
