@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+LANGUAGES ?=
 MINUTES ?= 10
 SEED ?= 1
 VENV := .venv
@@ -11,18 +12,24 @@ PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test soak mutants broken versions check format sql freeze revision wheel bench clean
+.PHONY: help demo test conformance soak mutants broken versions check format sql freeze revision wheel bench clean
 
 help: ## show this list
 	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/demo.stamp ## run the demonstration on an embedded server, e.g. ARGS="--operations 5000 --seed 7"
 	@$(PY) -m pyidem.demo $(ARGS)
 
 test: $(VENV)/dev.stamp ## run every test on a throwaway server, e.g. ARGS="-k reserve"
 	@$(PY) -m tests.support.provision
+	@$(PY) -m tests.conformance.provision
 	@$(PY) -m pytest -n auto --maxprocesses 4 $(ARGS)
+
+conformance: $(VENV)/dev.stamp ## play the scenarios in every language and race them, or in some: LANGUAGES="go ruby"
+	@$(PY) -m tests.support.provision
+	@LANGUAGES="$(LANGUAGES)" $(PY) -m tests.conformance.provision
+	@LANGUAGES="$(LANGUAGES)" $(PY) -m tests.conformance.run $(ARGS)
 
 soak: $(VENV)/dev.stamp ## search for a broken promise: the model, storms, then load, each MINUTES=10, from SEED=1 on
 	@$(PY) -m tests.support.provision
@@ -71,7 +78,7 @@ bench: $(VENV)/dev.stamp $(VENV)/bench.stamp ## measure speed and growth, as tab
 	@$(PY) -m tests.bench $(ARGS)
 
 clean: ## remove .venv, dist, caches and downloaded servers
-	@rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .postgres
+	@rm -rf $(VENV) .conformance dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .postgres
 
 # One stamp for each set of extras; a changed pyproject.toml installs again.
 $(VENV)/demo.stamp $(VENV)/dev.stamp $(VENV)/bench.stamp: $(VENV)/%.stamp: pyproject.toml | $(PY)

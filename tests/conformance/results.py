@@ -1,4 +1,4 @@
-"""What the last run found, and the page that shows it."""
+"""What the last run found."""
 
 import json
 from collections.abc import Mapping
@@ -24,3 +24,9 @@ def note(language: Language, *, passed: int, played: int) -> None:
 def noted() -> Mapping[str, Result]:
     """Return what was kept, by the language's key."""
     return {file.stem: Result(**json.loads(file.read_text())) for file in sorted(BUILT.glob("*.json"))}
+
+
+def forget() -> None:
+    """Forget the results of earlier runs."""
+    for file in BUILT.glob("*.json"):
+        file.unlink()

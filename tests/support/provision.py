@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.server import find_server, missing_parts
@@ -30,14 +31,21 @@ def main() -> None:
 
     major = server.major if server else _debian_major()
     packages = sorted({package.replace("VERSION", str(major)) for package in missing.values()})
-    as_root = _as_root()
-    if as_root is None:
-        sys.exit(_message(missing, f"Run: sudo apt-get install --no-install-recommends {shlex.join(packages)}"))
-    print(f"Installing for the tests: {' '.join(packages)}", flush=True)
-    if subprocess.run([*as_root, "sh", _INSTALLER, *packages], check=False).returncode != 0:
-        sys.exit(_message(missing, "apt-get could not install them; its messages are above."))
+    if problem := install(packages):
+        sys.exit(_message(missing, problem))
     if still := missing_parts(find_server()):
         sys.exit(_message(still, "They are missing although their packages were installed."))
+
+
+def install(packages: Sequence[str]) -> str | None:
+    """Install Debian packages; return what to do where that is not allowed or fails."""
+    as_root = _as_root()
+    if as_root is None:
+        return f"Run: sudo apt-get install --no-install-recommends {shlex.join(packages)}"
+    print(f"Installing for the tests: {' '.join(packages)}", flush=True)
+    if subprocess.run([*as_root, "sh", _INSTALLER, *packages], check=False).returncode != 0:
+        return "apt-get could not install them; its messages are above."
+    return None
 
 
 def _message(missing: dict[str, str], advice: str) -> str:

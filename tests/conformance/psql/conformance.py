@@ -112,14 +112,11 @@ def call(request):
 def atomic(request):
     asked, work = request["request"], request["work"]
     psql = sessions[request["session"]]
-    answer = (
-        f"raise exception using errcode = '{FAILED}';"
-        if work.get("fail")
-        else f"return row({work['status']}, {headers(work['headers'])}, {literal('body', work['body'])})::idem.response;"
-    )
+    answer = f"{work.get('status')}, {headers(work.get('headers'))}, {literal('body', work.get('body'))}"
+    end = f"raise exception using errcode = '{FAILED}'" if work.get("fail") else f"return row({answer})::idem.response"
     psql.send(
         "create or replace function played(body bytea) returns idem.response language plpgsql as"
-        f" $played$ begin execute {literal('sql', work['sql'])}; {answer} end $played$"
+        f" $played$ begin execute {literal('sql', work['sql'])}; {end}; end $played$"
     )
     return answered(psql, asked["scope"], asked, "played", asked.get("policy"))
 
