@@ -29,7 +29,7 @@ class BuildError(Exception):
 
 @dataclass(frozen=True)
 class Language:
-    """One folder. `key` is its name in LANGUAGES, `name` the one for readers."""
+    """One folder. `key` is its name in LANGUAGES, `name` the one for readers, `serve` its HTTP servers by framework."""
 
     key: str
     name: str
@@ -40,6 +40,7 @@ class Language:
     build: tuple[tuple[str, ...], ...]
     environment: Mapping[str, str]
     needs: Mapping[str, str]
+    serve: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def read(cls, folder: Path) -> "Language":
@@ -47,11 +48,13 @@ class Language:
         entry = tomllib.loads((folder / "language.toml").read_text())
         commands = tuple(tuple(command) for command in entry.pop("build", []))
         environment, needs = entry.pop("environment", {}), entry.pop("needs", {})
+        serve = {framework: tuple(command) for framework, command in entry.pop("serve", {}).items()}
         return cls(
             key=folder.name,
             build=commands,
             environment=environment,
             needs=needs,
+            serve=serve,
             **entry | {"run": tuple(entry["run"])},
         )
 
@@ -108,6 +111,10 @@ class Language:
     def command(self) -> list[str]:
         """The program that speaks the protocol."""
         return [self._placed(word) for word in self.run]
+
+    def serving(self, framework: str) -> list[str]:
+        """Return the program that serves its example."""
+        return [self._placed(word) for word in self.serve[framework]]
 
     @property
     def settings(self) -> dict[str, str]:

@@ -110,7 +110,7 @@ class _Play:
                 self._step(step)
             except Unexpected as error:
                 shown = json.dumps(step, ensure_ascii=False, default=str)[:400]
-                raise Unexpected(f"{self._scenario.name}, step {number} {shown}\n    {error}") from None
+                raise Unexpected(f"step {number} {shown}\n    {error}") from None
         self._leave()
 
     def _step(self, step: Mapping[str, Any]) -> None:
@@ -262,8 +262,8 @@ class _Play:
                 self._check(got == known, f"{shown} instead of {expected} = {str(known)[:300]!r}")
             case {"not": other}:
                 self._check(got is not None and got != self._known.get(other, other), f"{shown}, which is not to be")
-            case {"seconds_after": _} | {"later_than": _}:
-                self._expect_time(name, got, expected, row)
+            case {"seconds_after": _} | {"later_than": _} | {"at_most": _}:
+                self._expect_order(name, got, expected, row)
             case {"uuid_version": version}:
                 self._check(UUID(got).version == version, shown)
             case {"json": document}:
@@ -287,13 +287,16 @@ class _Play:
                 same = got == value and isinstance(got, bool) == isinstance(value, bool)
                 self._check(same, f"{shown} instead of {str(value)[:300]!r}")
 
-    def _expect_time(self, name: str, got: datetime, expected: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+    def _expect_order(self, name: str, got: Any, expected: Mapping[str, Any], row: Mapping[str, Any]) -> None:
         match expected:
             case {"seconds_after": [column, seconds]}:
                 past = (got - row[column]).total_seconds()
                 self._check(abs(past - seconds) < 0.01, f"{name} is {past} s after {column} instead of {seconds}")
             case {"later_than": other}:
                 self._check(got > self._known[other], f"{name} is {got}, not later than {self._known[other]}")
+
+            case {"at_most": most}:
+                self._check(0 < got <= most, f"{name} is {got}, not above 0 and at most {most}")
 
     def _expect_json(self, path: str, got: Any, expected: Any) -> None:
         """Objects have at least the members that are expected, at any depth; everything else is equal."""

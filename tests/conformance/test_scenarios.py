@@ -7,7 +7,7 @@ import pytest
 from tests.conformance import results
 from tests.conformance.conftest import Theatre
 from tests.conformance.languages import Language, chosen
-from tests.conformance.scenarios import Stage, Unexpected, play, script
+from tests.conformance.scenarios import Stage, play, script
 
 CHOSEN = chosen()
 
@@ -24,8 +24,8 @@ def test_the_language_gets_every_answer(
         for number, scenario in enumerate(scenarios, 1):
             try:
                 play(scenario, stage, f"{language.key}:{number}")
-            except Unexpected as error:
-                failed.append(str(error))
+            except AssertionError as error:
+                failed.append(f"{scenario.name}: {error}")
                 stage.close_all()
         stage.close_all()
     results.note(language, passed=len(scenarios) - len(failed), played=len(scenarios))

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -101,7 +102,7 @@ func do(request asked, conn *sql.Conn) (answer, error) {
 		return open(request.Session, request.User)
 	case "close":
 		delete(sessions, request.Session)
-		return answer{}, conn.Close()
+		return answer{}, hangUp(conn)
 	case "token":
 		return answer{"token": idem.NewToken()}, nil
 	case "begin":
@@ -209,4 +210,13 @@ func described(err error) answer {
 		log.Fatal(err)
 	}
 	return answer{"sqlstate": raised.Code, "code": nil, "kind": nil}
+}
+
+// hangUp ends a session even inside a transaction: given back to its pool it would stay open.
+func hangUp(conn *sql.Conn) error {
+	err := conn.Raw(func(any) error { return driver.ErrBadConn })
+	if errors.Is(err, driver.ErrBadConn) {
+		return nil
+	}
+	return err
 }

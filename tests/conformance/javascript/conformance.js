@@ -58,8 +58,7 @@ const actions = {
 
 async function answered(promise) {
   try {
-    const { status, headers = null, body = null } = await promise;
-    return { status, headers, body: body === null ? null : Buffer.from(body) };
+    return await promise;
   } catch (error) {
     if (error instanceof Failure) return { failed: true };
     throw error;

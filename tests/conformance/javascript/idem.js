@@ -61,7 +61,7 @@ export async function query(client, text, values) {
 
 // Answer one request once. The request has scope, keyHeader, method, path, body, contentType and policy. `work` is
 // called for the first attempt alone, inside its transaction; its answer commits together with what it wrote, and
-// every later attempt gets it again. What it throws rolls back and is thrown on.
+// every later attempt gets it again, its body as the same bytes. What it throws rolls back and is thrown on.
 export async function atomic(client, request, work) {
   await client.query('begin');
   try {
@@ -79,14 +79,16 @@ export async function atomic(client, request, work) {
       await client.query('rollback');
       return { status: reservation.status, headers: reservation.headers, body: reservation.body };
     }
-    const { status, headers = null, body = null } = await work(client, reservation);
+    const answer = await work(client, reservation);
+    const { status, headers = null } = answer;
+    const body = answer.body == null ? null : Buffer.from(answer.body);
     const [{ http_complete: verdict }] = await call(client, 'http_complete', {
       scope: request.scope,
       key: reservation.key,
       token: reservation.token,
       status,
       headers,
-      body: body === null ? null : Buffer.from(body),
+      body,
     });
     await query(client, ['rollback', 'repeated'].includes(verdict) ? 'rollback' : 'commit');
     return { status, headers, body };

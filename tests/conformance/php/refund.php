@@ -17,8 +17,7 @@ function refund(PDO $pdo, string $scope, ?string $key_header, string $body): Ans
         if ($amount <= 0) {
             return new Answer(422, body: '{"error": "amount"}');
         }
-        $insert = $pdo->prepare(INSERT);
-        $insert->execute([$order, $amount]);
+        ($insert = $pdo->prepare(INSERT))->execute([$order, $amount]);
         $id = $insert->fetchColumn();
         $headers = [['Location', "/refunds/$id"], ['Content-Type', 'application/json']];
         return new Answer(201, $headers, json_encode(['id' => $id, 'order' => $order, 'amount' => $amount]));
