@@ -13,6 +13,7 @@ from uuid import UUID
 import psycopg
 import yaml
 
+from tests.conformance.counting import count
 from tests.conformance.player import Player
 from tests.support.waiting import wait_until
 
@@ -223,12 +224,13 @@ class _Play:
 
     def _effects(self, expected: int) -> None:
         """So many effects of this scenario have committed, in either table."""
-        (count,) = self._stage.admin.execute(
+        found = count(
+            self._stage.admin,
             "select (select count(*) from effects where scope = %(scope)s)"
             " + (select count(*) from refunds where \"order\" like %(scope)s || '%%')",
             {"scope": self._known["$scope"]},
-        ).fetchone() or (None,)
-        self._check(count == expected, f"{count} effects instead of {expected}")
+        )
+        self._check(found == expected, f"{found} effects instead of {expected}")
 
     def _expect_error(self, answer: Mapping[str, Any], step: Mapping[str, Any]) -> None:
         got = answer.get("error")
@@ -273,8 +275,8 @@ class _Play:
                 self._expect_json(name, got, document)
             case {"keys": names}:
                 self._check(sorted(got) == sorted(names), f"{name} has the members {sorted(got)} instead of {names}")
-            case {**rest} if _is_bytes(rest):
-                value = _bytes(rest)
+            case Mapping() if _is_bytes(expected):
+                value = _bytes(expected)
                 self._check(got == value, f"{shown} instead of {value[:100]!r} ({len(value)} bytes)")
             case [*items] if isinstance(got, list):
                 self._check(len(got) == len(items), f"{shown} instead of {items}")
@@ -325,8 +327,8 @@ class _Play:
                 value = json.dumps(self._filled(document), ensure_ascii=False).encode()
             case {"chars": [characters, times]}:
                 value = characters * times
-            case {**rest} if _is_bytes(rest):
-                value = _bytes(rest)
+            case Mapping() if _is_bytes(value):
+                value = _bytes(value)
             case _:
                 value = self._filled(value)
         return {"bytes": value.hex()} if isinstance(value, bytes) else value
@@ -345,13 +347,12 @@ class _Play:
         return _VARIABLE.sub(lambda found: str(self._known.get(found[0], found[0])), text)
 
     def _open_transactions(self) -> int:
-        (count,) = self._stage.admin.execute(
+        return count(
+            self._stage.admin,
             "select count(*) from pg_stat_activity"
             " where datname = current_database() and usename = any(%s) and state like 'idle in transaction%%'",
             [list(self._stage.users.values())],
-        ).fetchone() or (None,)
-        assert count is not None
-        return count
+        )
 
     def _leave(self) -> None:
         """Leave the sessions as they were found, for the next scenario."""

@@ -4,18 +4,22 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.conformance.conftest import Theatre
+from tests.conformance.counting import count
 from tests.conformance.languages import Language, chosen
 from tests.support.waiting import wait_until
 
 HANDLERS = [(language, framework) for language in chosen() for framework in language.serve]
 GATE = 7
+ACTIVE = (
+    "select count(*) from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and "
+)
 ORDER = b'{"order": "A-17", "amount": 500}'
 HELD = b'{"order": "held", "amount": 500}'
 
@@ -39,7 +43,7 @@ class Served:
         self._process.wait()
 
 
-Serve = Callable[[], "contextmanager[Served]"]
+Serve = Callable[[], AbstractContextManager[Served]]
 
 
 @pytest.fixture(params=HANDLERS, ids=[f"{language.key}-{framework}" for language, framework in HANDLERS])
@@ -89,9 +93,7 @@ def serve(
 
 
 def refunds(theatre: Theatre) -> int:
-    (count,) = theatre.admin.execute("select count(*) from refunds").fetchone() or (None,)
-    assert count is not None
-    return count
+    return count(theatre.admin, "select count(*) from refunds")
 
 
 def test_a_refund_is_made_once_and_answered_again_byte_for_byte(serve: Serve, theatre: Theatre) -> None:
@@ -171,17 +173,8 @@ def test_a_server_that_is_killed_at_work_leaves_the_key_to_the_next_one(serve: S
 
 
 def at_the_gate(theatre: Theatre) -> int:
-    return _count(theatre, "wait_event = 'advisory'")
+    return count(theatre.admin, ACTIVE + "wait_event = 'advisory'")
 
 
 def at_work(theatre: Theatre) -> int:
-    return _count(theatre, "xact_start is not null and pid <> pg_backend_pid()")
-
-
-def _count(theatre: Theatre, condition: str) -> int:
-    (count,) = theatre.admin.execute(
-        "select count(*) from pg_stat_activity"
-        f" where datname = current_database() and backend_type = 'client backend' and {condition}"
-    ).fetchone() or (None,)
-    assert count is not None
-    return count
+    return count(theatre.admin, ACTIVE + "xact_start is not null and pid <> pg_backend_pid()")

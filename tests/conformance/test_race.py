@@ -103,7 +103,7 @@ def test_one_effect_for_each_key_and_one_answer_whoever_asks(
     keys = [f"key-{number}" for number in range(KEYS)]
     race(runners, keys, ATTEMPTS)
 
-    effects = dict(theatre.admin.execute('select "order", count(*) from refunds group by 1').fetchall())
+    effects: dict[str, int] = dict(theatre.admin.execute('select "order", count(*) from refunds group by 1').fetchall())
     assert effects == dict.fromkeys(keys, 1)
 
     wins: Counter[str] = Counter()

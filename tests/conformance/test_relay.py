@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Theatre
+from tests.conformance.counting import count
 from tests.conformance.languages import Language, chosen
 from tests.conformance.player import Player
 from tests.support.waiting import wait_until
@@ -117,13 +118,12 @@ def test_killed_in_its_transaction_a_client_leaves_the_key_to_another(
 
         wait_until(lambda: _open_transactions(theatre) == 0, "the server to notice")
         assert next_one.call("reserve", key=key, mode="leased")["outcome"] == "started"
-    assert theatre.admin.execute("select count(*) from effects").fetchone() == (0,)
+    assert count(theatre.admin, "select count(*) from effects") == 0
 
 
 def _open_transactions(theatre: Theatre) -> int:
-    (count,) = theatre.admin.execute(
+    return count(
+        theatre.admin,
         "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
-        " and xact_start is not null and backend_type = 'client backend'"
-    ).fetchone() or (None,)
-    assert count is not None
-    return count
+        " and xact_start is not null and backend_type = 'client backend'",
+    )
