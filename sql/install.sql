@@ -120,7 +120,9 @@ begin;
 \ir private/replay_header.sql
 \ir private/stored_headers.sql
 \ir private/check_answer.sql
+\ir private/refuse_policy.sql
 \ir private/check_policy.sql
+\ir private/check_whole_policy.sql
 \ir private/retire_policy.sql
 \ir private/revive_policy.sql
 \ir private/write_policy.sql
