@@ -20,10 +20,18 @@ def batch(testing_db: Database) -> psycopg.Connection:
         connection.commit()
         reserve(connection, "again", mode="leased", policy="again")
         reserve(connection, "lapsed", mode="leased")
-    later = testing_db.connect()
-    advance_clock(later, timedelta(minutes=15))
+    later = later_session(testing_db)
+    # nobody is to be waited for
+    later.execute("set lock_timeout = '1ms'")
     later.commit()
     return later
+
+
+def later_session(database: Database) -> psycopg.Connection:
+    connection = database.connect()
+    advance_clock(connection, timedelta(minutes=15))
+    connection.commit()
+    return connection
 
 
 def outcomes(connection: psycopg.Connection, keys: list[str]) -> list[Any]:
@@ -35,8 +43,7 @@ def outcomes(connection: psycopg.Connection, keys: list[str]) -> list[Any]:
 def test_a_key_that_another_has_locked_does_not_end_the_batch(
     testing_db: Database, batch: psycopg.Connection, before: list[str], isolation: str
 ) -> None:
-    other = testing_db.connect()
-    other.execute("select from idem_private.reservation where key = 'again' for update")
+    assert outcomes(later_session(testing_db), ["again"]) == ["started"]
     batch.execute(f"set transaction isolation level {isolation}".encode())
     assert outcomes(batch, [*before, "again", "next", "again", "last"]) == [
         *(["started"] * len(before)), "in_progress", "started", "in_progress", "started",

@@ -218,6 +218,8 @@ CREATE INDEX reservation_expiry ON idem_private.reservation USING btree (COALESC
 
 CREATE TRIGGER check_policy BEFORE INSERT OR UPDATE ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.check_policy();
 
+CREATE TRIGGER check_whole_policy AFTER INSERT OR UPDATE ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.check_whole_policy();
+
 CREATE TRIGGER retire_policy BEFORE DELETE ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.retire_policy();
 
 CREATE TRIGGER revive_policy AFTER INSERT ON idem_private.policy FOR EACH ROW EXECUTE FUNCTION idem_private.revive_policy();
@@ -687,6 +689,10 @@ create function idem_private.check_scope(
 ) returns void
 language plpgsql stable;
 
+create function idem_private.check_whole_policy() returns trigger
+language plpgsql volatile security definer
+set search_path=pg_catalog, pg_temp;
+
 create function idem_private.claim(
     held idem_private.reservation,
     lease interval,
@@ -1120,6 +1126,12 @@ create function idem_private.refuse_owner_call(
     leased_only boolean
 ) returns void
 language plpgsql volatile;
+
+create function idem_private.refuse_policy(
+    name text,
+    problem text
+) returns void
+language plpgsql stable;
 
 create function idem_private.refuse_resolution(
     held idem_private.reservation,

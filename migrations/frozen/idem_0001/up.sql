@@ -3180,8 +3180,28 @@ comment on function idem_private.check_answer(int, jsonb) is 'Raises 22023 for a
 
 revoke all on function idem_private.check_answer(int, jsonb) from public;
 
+-- sql/private/refuse_policy.sql
+create or replace function idem_private.refuse_policy(name text, problem text) returns void
+language plpgsql stable as $$
+begin
+    raise exception using
+        errcode = '22023',
+        message = format('policy %L: %s', left(refuse_policy.name, 100), refuse_policy.problem),
+        detail = jsonb_build_object(
+            'code', 'policy_invalid', 'column', split_part(refuse_policy.problem, ':', 1)
+        )::text,
+        hint = 'The columns of idem.policies are described in the SQL reference.';
+end
+$$;
+
+comment on function idem_private.refuse_policy(text, text) is
+'Raises 22023 for a policy that cannot work; the problem begins with its column.';
+
+revoke all on function idem_private.refuse_policy(text, text) from public;
+
 -- sql/private/check_policy.sql
--- Every policy that could not work is refused when it is written, by its own name, rather than at some later call.
+-- Every policy that could not work is refused when it is written, by its own name, rather than at some later call. Here
+-- each column by itself: an upsert comes by with the defaults of what it does not name, and may then write another row.
 create or replace function idem_private.check_policy() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -3207,9 +3227,8 @@ begin
         when new.max_claims < 1 then 'max_claims: at least 1'
         when new.max_batch < 1 then 'max_batch: at least 1'
         when new.max_body_bytes < 0 then 'max_body_bytes: at least 0; 0 stores no body'
-        when not coalesce(
-            1 <= new.key_min_length and new.key_min_length <= new.key_max_length and new.key_max_length <= 1024, true
-        ) then 'key_min_length, key_max_length: 1 <= min <= max <= 1024'
+        when least(new.key_min_length, new.key_max_length) < 1 or greatest(new.key_min_length, new.key_max_length) > 1024
+            then 'key_min_length, key_max_length: 1 <= min <= max <= 1024'
         when exists (select from unnest(new.methods) as m where (m collate "C" ~ token) is not true)
             then 'methods: names of HTTP methods'
         when array_position(new.release_statuses, null) is not null
@@ -3252,8 +3271,6 @@ begin
             problem := unfit || ': above zero and at most 36500 days';
         elsif not isfinite(new.tombstone) or new.tombstone < interval '0' or new.tombstone > interval '36500 days' then
             problem := 'tombstone: from zero to 36500 days';
-        elsif new.ttl <= new.lease then
-            problem := 'ttl: must be longer than lease';
         end if;
     end if;
 
@@ -3266,11 +3283,7 @@ begin
     end if;
 
     if problem is not null then
-        raise exception using
-            errcode = '22023',
-            message = format('policy %L: %s', left(new.name, 100), problem),
-            detail = jsonb_build_object('code', 'policy_invalid', 'column', split_part(problem, ':', 1))::text,
-            hint = 'The columns of idem.policies are described in the SQL reference.';
+        perform idem_private.refuse_policy(new.name, problem);
     end if;
 
     new.ttl := idem_private.exact_interval(new.ttl);
@@ -3294,6 +3307,29 @@ revoke all on function idem_private.check_policy() from public;
 
 create or replace trigger check_policy before insert or update on idem_private.policy
 for each row execute function idem_private.check_policy();
+
+-- sql/private/check_whole_policy.sql
+-- What columns mean to each other, of the row as it has been written.
+create or replace function idem_private.check_whole_policy() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if new.key_min_length > new.key_max_length then
+        perform idem_private.refuse_policy(
+            new.name, 'key_min_length, key_max_length: 1 <= min <= max <= 1024'
+        );
+    elsif new.ttl <= new.lease then
+        perform idem_private.refuse_policy(new.name, 'ttl: must be longer than lease');
+    end if;
+    return null;
+end
+$$;
+
+comment on function idem_private.check_whole_policy() is 'Raises 22023 for a policy that contradicts itself.';
+
+revoke all on function idem_private.check_whole_policy() from public;
+
+create or replace trigger check_whole_policy after insert or update on idem_private.policy
+for each row execute function idem_private.check_whole_policy();
 
 -- sql/private/retire_policy.sql
 create or replace function idem_private.retire_policy() returns trigger
