@@ -6,12 +6,13 @@ use experimental 'signatures';
 
 use DBI;
 use FindBin;
+use JSON::XS;
 use lib $FindBin::Bin;
 use Idem;
 
 require "$FindBin::Bin/refund.pl";
 
-my $JSON = JSON::PP->new->utf8;
+my $JSON = JSON::XS->new->utf8;
 my %BYTEA = map { $_ => 1 } qw(body fingerprint);
 my %sessions;
 
