@@ -33,9 +33,9 @@ static idem_kind insert(
 /* ten lines: */
 static idem_kind work(PGconn *connection, void *context, idem_answer *answer, idem_error *error) {
     const char *order;
-    json_int_t amount;
-    if (json_unpack(context, "{s: s, s: I}", "order", &order, "amount", &amount)) return IDEM_WORK;
-    if (amount > 0) return insert(connection, order, amount, answer, error);
+    double amount;
+    if (json_unpack(context, "{s: s, s: F}", "order", &order, "amount", &amount)) return IDEM_WORK;
+    if (amount > 0) return insert(connection, order, (json_int_t)amount, answer, error);
     answer->status = 422;
     answer->body = copied("{\"error\": \"amount\"}", &answer->size);
     return IDEM_OK;

@@ -35,6 +35,7 @@ const KINDS = {
   IK007: LimitExceeded,
 };
 
+const TRIES = 5;
 const JSON_ARGUMENTS = new Set(['headers', 'fields', 'state', 'args']);
 
 // A token for one attempt. Send it with reserve, so that the call can be repeated if its answer is lost.
@@ -62,7 +63,18 @@ export async function query(client, text, values) {
 // Answer one request once. The request has scope, keyHeader, method, path, body, contentType and policy. `work` is
 // called for the first attempt alone, inside its transaction; its answer commits together with what it wrote, and
 // every later attempt gets it again, its body as the same bytes. What it throws rolls back and is thrown on.
+// Where Postgres asks for that (40001) the transaction is begun again.
 export async function atomic(client, request, work) {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await attempt(client, request, work);
+    } catch (error) {
+      if (error.code !== '40001' || tried === TRIES) throw error;
+    }
+  }
+}
+
+async function attempt(client, request, work) {
   await client.query('begin');
   try {
     const [reservation] = await call(client, 'http_reserve', {

@@ -20,7 +20,7 @@ function refund(PDO $pdo, string $scope, ?string $key_header, string $body): Ans
         ($insert = $pdo->prepare(INSERT))->execute([$order, $amount]);
         $id = $insert->fetchColumn();
         $headers = [['Location', "/refunds/$id"], ['Content-Type', 'application/json']];
-        return new Answer(201, $headers, json_encode(['id' => $id, 'order' => $order, 'amount' => $amount]));
+        return new Answer(201, $headers, json_encode(['id' => $id, 'order' => $order, 'amount' => (int) $amount]));
     });
     // end of ten lines
 }

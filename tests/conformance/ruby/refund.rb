@@ -12,9 +12,9 @@ def refund(connection, scope, key_header, body)
   Idem.atomic(connection, request) do
     order, amount = JSON.parse(body).values_at("order", "amount")
     next Idem::Answer.new(status: 422, body: '{"error": "amount"}') unless amount.positive?
-    id = connection.exec_params(INSERT, [order, amount]).getvalue(0, 0).to_i
+    id = connection.exec_params(INSERT, [order, amount.to_i]).getvalue(0, 0).to_i
     headers = [["Location", "/refunds/#{id}"], ["Content-Type", JSON_TYPE]]
-    Idem::Answer.new(status: 201, headers:, body: JSON.generate({ id:, order:, amount: }))
+    Idem::Answer.new(status: 201, headers:, body: JSON.generate({ id:, order:, amount: amount.to_i }))
   end
 end
 # end of ten lines

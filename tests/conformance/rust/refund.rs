@@ -30,7 +30,7 @@ pub async fn refund(
 
 async fn insert(transaction: &Transaction<'_>, body: &[u8]) -> Result<Answer, Box<dyn Error>> {
     let asked: Value = serde_json::from_slice(body)?;
-    let (order, amount) = (asked["order"].as_str(), asked["amount"].as_i64().unwrap_or(0) as i32);
+    let (order, amount) = (asked["order"].as_str(), asked["amount"].as_f64().unwrap_or(0.0) as i32);
     if amount <= 0 {
         return Ok(Answer { status: 422, headers: None, body: Some(br#"{"error": "amount"}"#.to_vec()) });
     }

@@ -11,9 +11,9 @@ import (
 )
 
 type refund struct {
-	ID     int64  `json:"id"`
-	Order  string `json:"order"`
-	Amount int64  `json:"amount"`
+	ID     int64   `json:"id"`
+	Order  string  `json:"order"`
+	Amount float64 `json:"amount"` // 5e2 is 500, too
 }
 
 const insert = `insert into refunds ("order", amount) values ($1, $2) returning id`
