@@ -6768,6 +6768,9 @@ begin
         'create trigger check_policy before insert on idem_private.policy_draft
         for each row execute function idem_private.check_policy()';
     execute
+        'create trigger check_whole_policy after insert on idem_private.policy_draft
+        for each row execute function idem_private.check_whole_policy()';
+    execute
         'create trigger revive_policy after insert on idem_private.policy_draft
         for each row execute function idem_private.revive_policy()';
     execute
