@@ -12,11 +12,12 @@ PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test conformance soak mutants broken versions check format sql freeze revision wheel bench clean
+.PHONY: help demo test conformance soak mutants broken surroundings versions check format sql freeze revision wheel \
+  bench clean
 
 help: ## show this list
 	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/demo.stamp ## run the demonstration on an embedded server, e.g. ARGS="--operations 5000 --seed 7"
 	@$(PY) -m pyidem.demo $(ARGS)
@@ -43,6 +44,10 @@ mutants: $(VENV)/dev.stamp ## break the SQL line by line and see a test fail eac
 broken: $(VENV)/dev.stamp ## break pyidem as a whole and see the model or the history check notice, e.g. ARGS="no-token"
 	@$(PY) -m tests.support.provision
 	@$(PY) -m tests.mutants.broken $(ARGS)
+
+surroundings: $(VENV)/dev.stamp ## run the client's tests behind PgBouncer, in other encodings and so on, e.g. ARGS="pgbouncer"
+	@$(PY) -m tests.support.provision
+	@$(PY) -m tests.surroundings.run $(ARGS)
 
 versions: $(VENV)/dev.stamp ## run the SQL tests on PostgreSQL 14 to 18, downloaded once, e.g. ARGS="--major 14"
 	@$(PY) -m tests.support.provision

@@ -9,7 +9,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, timedelta
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -191,7 +191,8 @@ def lease_of(reservation: Reservation | HttpReservation, lease: timedelta | None
         return _SHORTEST_LEASE
     assert reservation.lease_until is not None
     assert reservation.created_at is not None
-    return reservation.lease_until - reservation.created_at
+    # in UTC, since the difference of two times in one zone leaves out that its clocks may change in between
+    return reservation.lease_until.astimezone(UTC) - reservation.created_at.astimezone(UTC)
 
 
 def interval_of(heartbeat: bool | timedelta, lease: timedelta) -> timedelta:

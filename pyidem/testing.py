@@ -16,7 +16,7 @@ A conftest.py may import this before pytest does; there are no assertions to rew
 """
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, timedelta
 from functools import partial
 from typing import Any
 
@@ -96,8 +96,9 @@ class _Clock:
             return
         if found.outcome != "in_progress" or found.lease_until is None:
             raise ValueError(f"there is no lease that could lapse: the key is {found.outcome}")
-        now = (yield from _made(self._sources[0], _calls.now())) + self.offset
-        yield from self._advance(found.lease_until - now + _JUST_AFTER)
+        # in UTC, where a change of the clocks of the session's zone plays no part
+        now = (yield from _made(self._sources[0], _calls.now())).astimezone(UTC) + self.offset
+        yield from self._advance(found.lease_until.astimezone(UTC) - now + _JUST_AFTER)
 
     def _reset(self) -> Flow[None]:
         """Set the clocks of sessions right; those of transactions are, once they are rolled back."""

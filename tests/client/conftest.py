@@ -1,5 +1,6 @@
 """A database with a business table, and every flavour of the client on it."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,11 +11,14 @@ import pytest
 
 from pyidem.embedded import Cluster
 from tests.client.flavours import FLAVOURS, Client, OpenClient
-from tests.support.database import Database, new_database
+from tests.support.database import Database
 from tests.support.pgbouncer import pgbouncer
+from tests.support.surroundings import SURROUNDINGS, Surroundings, entrance, surrounded
 
 # applications whose tests are run by test_testing.py
 collect_ignore = ["sample_app", "sample_django"]
+
+AROUND = SURROUNDINGS[os.environ["PYIDEM_SURROUNDINGS"]] if "PYIDEM_SURROUNDINGS" in os.environ else Surroundings()
 
 # The table has a trigger that runs at COMMIT and lets a test stop there, by holding the lock.
 _BUSINESS = """
@@ -30,12 +34,19 @@ _BUSINESS = """
 
 @pytest.fixture(scope="session")
 def client_db(server: Cluster, template: str) -> Iterator[Database]:
-    """A database for all client tests of a worker: each has a scope of its own."""
-    with new_database(server, template=template) as database:
+    """A database for all client tests of a worker: each has a scope of its own. `make surroundings` names others."""
+    with surrounded(server, template, AROUND) as database:
         database.enable_testing()
         with psycopg.connect(database.dsn) as connection:
             connection.execute(_BUSINESS)
         yield database
+
+
+@pytest.fixture(scope="session")
+def client_dsn(client_db: Database) -> Iterator[str]:
+    """How the clients reach it."""
+    with entrance(client_db, AROUND) as dsn:
+        yield dsn
 
 
 @pytest.fixture
@@ -45,10 +56,10 @@ def scope() -> str:
 
 
 @pytest.fixture
-def open_client(client_db: Database) -> Iterator[OpenClient]:
+def open_client(client_dsn: str) -> Iterator[OpenClient]:
     """Open a flavour of the client by its name, with a pool of two connections unless told otherwise."""
     with ExitStack() as cleanup:
-        yield lambda name, **options: Client(name, client_db.dsn, cleanup, **options)
+        yield lambda name, **options: Client(name, client_dsn, cleanup, **options)
 
 
 @pytest.fixture(params=FLAVOURS)

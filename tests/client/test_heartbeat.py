@@ -3,8 +3,9 @@
 # ruff: noqa: PT012 - the statements after pytest.raises are the block under test
 
 import threading
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -146,3 +147,16 @@ async def running_tasks() -> list[Any]:
     import asyncio  # noqa: PLC0415
 
     return [task for task in asyncio.all_tasks() if "Heartbeat" in repr(task.get_coro())]
+
+
+@pytest.mark.parametrize(("month", "day"), [(3, 28), (10, 31)])
+def test_a_lease_across_a_change_of_the_clocks_is_as_long_as_any(month: int, day: int) -> None:
+    """The times come in the time zone of the session, where an hour is left out or comes twice."""
+    change = datetime(2027, month, day, 1, tzinfo=UTC)
+    reservation = Reservation(
+        "started",
+        attempt=1,
+        created_at=(change - timedelta(seconds=20)).astimezone(ZoneInfo("Europe/Berlin")),
+        lease_until=(change + timedelta(seconds=40)).astimezone(ZoneInfo("Europe/Berlin")),
+    )
+    assert lease_of(reservation, None) == timedelta(seconds=60)

@@ -67,7 +67,7 @@ class Client:
             self.sweep: 3,
             self.resolve: 2,
             self.lookup: 3,
-            self.purge: 1,
+            self.purge: 2,
         }
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -100,7 +100,7 @@ class Client:
             self._commit(connection, key, token=token, attempt=row.attempt)
 
     def leased(self) -> None:
-        key, token, fingerprint = self._key("again", "held", "kept"), uuid4(), self._fingerprint()
+        key, token, fingerprint = self._key("again", "held", "kept", "stuck"), uuid4(), self._fingerprint()
         row = self._until_known(lambda: self._reserve_leased(key, token, fingerprint))
         if row is None or row.outcome != "started":
             return
@@ -110,6 +110,8 @@ class Client:
             self._owner_call(held, "extend")
         if self._rng.random() < 0.2:
             self._owner_call(held, "checkpoint", recovery_point=self._rng.choice(["charged", "sent"]))
+        if policy_of(key) == "stuck":
+            return
         self._linger(longest=0.5)
         self._finish(held, "leased")
 
@@ -226,7 +228,7 @@ class Client:
                 op.complete(answer.status, answer.body, headers=[(name, value) for name, value in answer.headers])
 
     def sweep(self) -> None:
-        family = self._rng.choice(list(FAMILIES))
+        family = self._rng.choice([name for name in FAMILIES if name != "stuck"])
         at_once = self._rng.random() < 0.3
         with self._transaction() as connection:
             with self._recorded("claim", commits=not at_once, key=f"{family}-") as seen:

@@ -36,6 +36,9 @@ SETTINGS = {
     # the machine does not fail, only processes do: what the kernel has, it keeps
     "fsync": "off",
     "full_page_writes": "off",
+    # the commits themselves have to see to it that what was acknowledged is written
+    "wal_writer_delay": "10s",
+    "wal_writer_flush_after": "1GB",
     "shared_buffers": "32MB",
     "max_connections": "100",
     "log_min_messages": "error",

@@ -33,6 +33,7 @@ class Family:
         return {"on_lapse": self.on_lapse, **columns}
 
 
+# The owners of `stuck` keys walk away, and nobody ever settles what became of them.
 FAMILIES = {
     family.name: family
     for family in (
@@ -40,6 +41,7 @@ FAMILIES = {
         Family("held", "hold", ttl=2_500_000, min_retention=1_000_000, tombstone=1_500_000, keys=3),
         Family("kept", "retry", ttl=HOUR, min_retention=HOUR, tombstone=0, keys=6, move=True),
         Family("web", "retry", ttl=2_500_000, min_retention=1_000_000, tombstone=0, keys=3),
+        Family("stuck", "hold", ttl=1_000_000, min_retention=500_000, tombstone=0, keys=2, move=True),
         Family("mark", "hold", ttl=2_500_000, min_retention=1_000_000, tombstone=0, keys=3),
     )
 }

@@ -6,10 +6,12 @@ were run, the table in tests/README.md is written anew.
 """
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
 import tomllib
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +33,7 @@ BUILDS = Path(__file__).with_name("broken.toml")
 BEGIN = "<!-- broken builds: written by `make broken` -->\n"
 END = "<!-- end of broken builds -->\n"
 NEWLINE = "\n"
+LONGEST = 100
 STORMS = 4
 STORM_SECONDS = 15
 SEARCHES = 12
@@ -119,8 +122,16 @@ def by_the_model(installation: Server, sources: Path) -> str | None:
             try:
                 search(stage, number, 2, shrink=False)
             except Exception as error:  # noqa: BLE001 - whatever stops the search shows that something is wrong
-                return f"after {stage.steps} steps: {str(error).partition(NEWLINE)[0][:120]}"
+                return f"after {stage.steps} steps: {difference(error)}"
     return None
+
+
+def difference(error: Exception) -> str:
+    """Return the first line of what was found, or where there is none the assertion that failed."""
+    said = str(error).strip().partition(NEWLINE)[0]
+    shown = said or str(traceback.extract_tb(error.__traceback__)[-1].line)
+    shown = re.sub(r"^(\w+)\(\{.*\}\): ", r"\1: ", shown)  # the call's arguments, which are long
+    return shown[:LONGEST].replace("|", "/")
 
 
 def by_the_history_check(installation: Server, sources: Path) -> str | None:
