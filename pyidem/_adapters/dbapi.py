@@ -125,7 +125,7 @@ class DbapiUnit:
 
 
 class FactorySource:
-    """A callable that returns a connection: a new one, closed after use, or Django's, left as it was found."""
+    """A callable that returns a connection: a new one, closed after use, or Django's, which Django closes."""
 
     shared = True
 

@@ -4,6 +4,7 @@ Transactions are `transaction.atomic()`, so that Django's state is right, its sa
 hooks run. The calls go to the psycopg connection below, whose results depend on no setting of Django.
 """
 
+import threading
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from pyidem._errors import WrongMode
 
 T = TypeVar("T")
 
+_OWN_THREADS = "pyidem-"
 _READ_COMMITTED = "set transaction isolation level read committed"
 
 
@@ -83,8 +85,8 @@ class DjangoUnit:
             self.handle.rollback()
 
     def close(self) -> None:
-        """Close the connection if it was closed before, as in the thread of a heartbeat."""
-        if self._was_closed and not self._joined:
+        """Close the connection in a thread of pyidem's own, where Django would not do so after a request."""
+        if self._was_closed and not self._joined and threading.current_thread().name.startswith(_OWN_THREADS):
             self.handle.close()
 
     def _refuse_autocommit(self) -> None:

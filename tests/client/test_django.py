@@ -202,13 +202,14 @@ def test_the_heartbeat_has_a_connection_of_its_own_thread_and_leaves_none(
     wait_until(lambda: count_backends() <= before, "the connections to be closed")
 
 
-def test_a_connection_that_was_open_stays_open_and_one_that_was_not_is_closed(scope: str) -> None:
-    idem.lookup(scope, "k")
-    assert connection.connection is None
-    connection.ensure_connection()
-    opened = connection.connection
-    idem.lookup(scope, "k")
-    assert connection.connection is opened
+def test_a_connection_is_left_open_for_the_rest_of_the_request_and_as_long_as_django_keeps_it(scope: str) -> None:
+    opened = []
+    for block in (idem.atomic, idem.leased):
+        with block(scope, block.__name__) as op:
+            op.complete()
+        opened.append(connection.connection)
+    assert opened[0] is not None
+    assert opened == opened[:1] * 2
 
 
 def test_a_connection_that_the_server_has_closed_is_replaced_at_entry(scope: str, observer: psycopg.Connection) -> None:
