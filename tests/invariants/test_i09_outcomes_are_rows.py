@@ -2,7 +2,9 @@
 
 from datetime import timedelta
 
-from tests.support.calls import complete, reserve
+import pytest
+
+from tests.support.calls import answers_of_every_call, complete, reserve
 from tests.support.database import Database, advance_clock
 
 
@@ -28,3 +30,25 @@ def test_i9_no_outcome_spoils_the_callers_transaction(testing_db: Database) -> N
     connection.commit()
     assert outcomes == ["replay", "mismatch", "unresolved", "in_progress"]
     assert connection.execute("select array_agg(step order by step) from work").fetchone() == ([1, 2],)
+
+
+SETTINGS = [
+    ("quote_all_identifiers", "on"),
+    ("transform_null_equals", "on"),
+    ("array_nulls", "off"),
+    ("datestyle", "SQL, DMY"),
+    ("timezone", "Pacific/Apia"),
+    ("extra_float_digits", "-15"),
+    ("search_path", ""),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("plpgsql.extra_errors", "all"),
+]
+
+
+@pytest.mark.parametrize(("setting", "value"), SETTINGS)
+def test_i9_no_setting_of_the_session_changes_an_answer(testing_db: Database, setting: str, value: str) -> None:
+    connection = testing_db.connect()
+    usual = answers_of_every_call(connection)
+    connection.execute("select set_config(%s, %s, false)", [setting, value])
+    connection.commit()
+    assert answers_of_every_call(connection) == usual
