@@ -29,7 +29,10 @@ class BuildError(Exception):
 
 @dataclass(frozen=True)
 class Language:
-    """One folder. `key` is its name in LANGUAGES, `name` the one for readers, `serve` its HTTP servers by framework."""
+    """One folder. `key` is its name in LANGUAGES, `name` the one for readers, `serve` its HTTP servers by framework.
+
+    `leased` is its file for effects outside the database, where it has one.
+    """
 
     key: str
     name: str
@@ -41,6 +44,7 @@ class Language:
     environment: Mapping[str, str]
     needs: Mapping[str, str]
     serve: Mapping[str, tuple[str, ...]]
+    leased: str = ""
 
     @classmethod
     def read(cls, folder: Path) -> "Language":

@@ -1,5 +1,6 @@
 /* Speaks the line protocol of the conformance suite: see ../README.md. */
 #define _DEFAULT_SOURCE
+#include "leased.h"
 #include "refund.h"
 
 #include <stdlib.h>
@@ -184,28 +185,51 @@ static json_t *called(PGconn *connection, const json_t *asked) {
     return json_pack("{s: o}", "rows", found);
 }
 
-static idem_kind work(PGconn *connection, void *context, idem_answer *answer, idem_error *error) {
-    PGresult *result = idem_checked(PQexec(connection, text(context, "sql")), error);
+/* What work and effect are given. */
+typedef struct {
+    PGconn *connection;
+    const json_t *asked;
+} task;
+
+static idem_kind happen(PGconn *connection, const json_t *what, const char *key, idem_error *error) {
+    char sql[1000];
+    const char *given = text(what, "sql"), *place = key ? strstr(given, "{key}") : NULL;
+    if (place) snprintf(sql, sizeof sql, "%.*s%s%s", (int)(place - given), given, key, place + strlen("{key}"));
+    PGresult *result = idem_checked(PQexec(connection, place ? sql : given), error);
     PQclear(result);
     if (!result) return error->kind;
-    if (json_is_true(json_object_get(context, "fail"))) return IDEM_WORK;
-    json_t *headers = json_object_get(context, "headers");
-    idem_bytes body = decoded(json_object_get(context, "body"));
-    answer->status = (int)json_integer_value(json_object_get(context, "status"));
+    return json_is_true(json_object_get(what, "fail")) ? IDEM_WORK : IDEM_OK;
+}
+
+static idem_kind effect(const char *key, void *context, idem_error *error) {
+    task *given = context;
+    return happen(given->connection, json_object_get(given->asked, "effect"), key, error);
+}
+
+static idem_kind work(PGconn *connection, void *context, idem_answer *answer, idem_error *error) {
+    const json_t *what = json_object_get(((task *)context)->asked, "work");
+    idem_kind kind = happen(connection, what, NULL, error);
+    if (kind != IDEM_OK) return kind;
+    json_t *headers = json_object_get(what, "headers");
+    idem_bytes body = decoded(json_object_get(what, "body"));
+    answer->status = (int)json_integer_value(json_object_get(what, "status"));
     answer->headers = json_is_array(headers) ? json_incref(headers) : NULL;
     answer->body = (unsigned char *)body.data;
     answer->size = body.size;
     return IDEM_OK;
 }
 
-static json_t *atomic(PGconn *connection, const json_t *asked) {
+static json_t *answer_once(PGconn *connection, const json_t *asked) {
     const json_t *given = json_object_get(asked, "request");
     idem_request request = {
         text(given, "scope"), text(given, "key_header"), text(given, "method"), text(given, "path"),
         text(given, "content_type"), text(given, "policy"), decoded(json_object_get(given, "body"))};
     idem_answer answer;
     idem_error error = {0};
-    idem_kind kind = idem_atomic(connection, &request, work, json_object_get(asked, "work"), &answer, &error);
+    task given_to = {connection, asked};
+    idem_kind kind = strcmp(text(asked, "do"), "leased")
+        ? idem_atomic(connection, &request, work, &given_to, &answer, &error)
+        : idem_leased(connection, &request, effect, work, &given_to, &answer, &error);
     free((void *)request.body.data);
     return answered(kind, &answer, &error);
 }
@@ -231,7 +255,7 @@ static json_t *performed(const json_t *asked) {
     if (!strcmp(what, "commit") || !strcmp(what, "rollback")) return executed(connection, what);
     if (!strcmp(what, "execute")) return executed(connection, text(asked, "sql"));
     if (!strcmp(what, "call")) return called(connection, asked);
-    if (!strcmp(what, "atomic")) return atomic(connection, asked);
+    if (!strcmp(what, "atomic") || !strcmp(what, "leased")) return answer_once(connection, asked);
     if (!strcmp(what, "refund")) return refunded(connection, asked);
     return fail(what);
 }

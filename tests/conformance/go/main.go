@@ -12,6 +12,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/lib/pq"
 
@@ -50,6 +51,10 @@ type asked struct {
 		KeyHeader           *string `json:"key_header"`
 		ContentType         *string `json:"content_type"`
 		Body                octets
+	}
+	Effect struct {
+		SQL  string
+		Fail bool
 	}
 	Work struct {
 		SQL     string
@@ -118,6 +123,8 @@ func do(request asked, conn *sql.Conn) (answer, error) {
 		return call(conn, request)
 	case "atomic":
 		return atomic(conn, request)
+	case "leased":
+		return leased(conn, request)
 	case "refund":
 		return answered(refunds.Refund(ctx, conn, request.Scope, request.KeyHeader, request.Body))
 	}
@@ -178,19 +185,36 @@ func argument(text json.RawMessage) (any, error) {
 }
 
 func atomic(conn *sql.Conn, request asked) (answer, error) {
-	given, work := request.Request, request.Work
-	return answered(idem.Atomic(ctx, conn, idem.Request{
-		Scope: given.Scope, Method: given.Method, Path: given.Path, KeyHeader: given.KeyHeader,
-		ContentType: given.ContentType, Policy: given.Policy, Body: given.Body,
-	}, func(tx *sql.Tx) (idem.Answer, error) {
-		if _, err := tx.ExecContext(ctx, work.SQL); err != nil {
-			return idem.Answer{}, err
+	return answered(idem.Atomic(ctx, conn, request.attempt(), request.work))
+}
+
+func leased(conn *sql.Conn, request asked) (answer, error) {
+	return answered(idem.Leased(ctx, conn, request.attempt(), func(key string) (any, error) {
+		statement := strings.ReplaceAll(request.Effect.SQL, "{key}", key)
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return nil, err
 		}
-		if work.Fail {
-			return idem.Answer{}, errWork
+		if request.Effect.Fail {
+			return nil, errWork
 		}
-		return idem.Answer{Status: work.Status, Headers: work.Headers, Body: work.Body}, nil
-	}))
+		return nil, nil
+	}, func(tx *sql.Tx, _ any) (idem.Answer, error) { return request.work(tx) }))
+}
+
+func (a asked) attempt() idem.Request {
+	given := a.Request
+	return idem.Request{Scope: given.Scope, Method: given.Method, Path: given.Path, Policy: given.Policy,
+		KeyHeader: given.KeyHeader, ContentType: given.ContentType, Body: given.Body}
+}
+
+func (a asked) work(tx *sql.Tx) (idem.Answer, error) {
+	if _, err := tx.ExecContext(ctx, a.Work.SQL); err != nil {
+		return idem.Answer{}, err
+	}
+	if a.Work.Fail {
+		return idem.Answer{}, errWork
+	}
+	return idem.Answer{Status: a.Work.Status, Headers: a.Work.Headers, Body: a.Work.Body}, nil
 }
 
 func answered(given idem.Answer, err error) (answer, error) {

@@ -65,7 +65,10 @@ public final class Conformance {
                 return Map.of("rows", Idem.call(session, text(request, "function"), values(request)));
             }
             case "atomic" -> {
-                return atomic(session, request.getAsJsonObject("request"), request.getAsJsonObject("work"));
+                return atomic(session, request);
+            }
+            case "leased" -> {
+                return leased(session, request);
             }
             case "refund" -> {
                 return Refunds.refund(session, text(request, "scope"), text(request, "key_header"), bytes(request));
@@ -89,20 +92,41 @@ public final class Conformance {
         }
     }
 
-    private static Object atomic(Connection session, JsonObject given, JsonObject work) throws SQLException {
-        var request = new Idem.Request(
-                text(given, "scope"), text(given, "key_header"), text(given, "method"), text(given, "path"),
-                bytes(given), text(given, "content_type"), text(given, "policy"));
+    private static Object atomic(Connection session, JsonObject asked) throws SQLException {
         try {
-            return Idem.atomic(session, request, transaction -> {
-                execute(transaction, text(work, "sql"));
-                if (work.has("fail")) throw new WorkFailed();
-                String[][] headers = JSON.fromJson(work.get("headers"), String[][].class);
-                return new Idem.Answer(work.get("status").getAsInt(), headers, bytes(work));
-            });
+            return Idem.atomic(session, request(asked), transaction -> work(transaction, asked));
         } catch (WorkFailed failed) {
             return Map.of("failed", true);
         }
+    }
+
+    private static Object leased(Connection session, JsonObject asked) throws SQLException {
+        JsonObject effect = asked.getAsJsonObject("effect");
+        Leased.Effect<Void, SQLException> outside = key -> {
+            execute(session, text(effect, "sql").replace("{key}", key));
+            if (effect.has("fail")) throw new WorkFailed();
+            return null;
+        };
+        try {
+            return Leased.run(session, request(asked), outside, (transaction, made) -> work(transaction, asked));
+        } catch (WorkFailed failed) {
+            return Map.of("failed", true);
+        }
+    }
+
+    private static Idem.Request request(JsonObject asked) {
+        JsonObject given = asked.getAsJsonObject("request");
+        return new Idem.Request(
+                text(given, "scope"), text(given, "key_header"), text(given, "method"), text(given, "path"),
+                bytes(given), text(given, "content_type"), text(given, "policy"));
+    }
+
+    private static Idem.Answer work(Connection transaction, JsonObject asked) throws SQLException {
+        JsonObject work = asked.getAsJsonObject("work");
+        execute(transaction, text(work, "sql"));
+        if (work.has("fail")) throw new WorkFailed();
+        String[][] headers = JSON.fromJson(work.get("headers"), String[][].class);
+        return new Idem.Answer(work.get("status").getAsInt(), headers, bytes(work));
     }
 
     private static Map<String, Object> values(JsonObject request) {

@@ -64,8 +64,10 @@ public final class Idem {
             } catch (PSQLException error) {
                 if (tried == 5 || !"40001".equals(error.getSQLState())) throw typed(error);
             } finally {
-                connection.rollback(); // nothing is left to roll back after the commit
-                connection.setAutoCommit(true);
+                if (!connection.isClosed()) { // as a lost one is
+                    connection.rollback(); // nothing is left to roll back after the commit
+                    connection.setAutoCommit(true);
+                }
             }
         }
     }

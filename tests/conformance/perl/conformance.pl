@@ -6,9 +6,10 @@ use experimental 'signatures';
 
 use DBI;
 use FindBin;
-use JSON::XS;
+use JSON::XS ();
 use lib $FindBin::Bin;
 use Idem;
+use Idem::Leased;
 
 require "$FindBin::Bin/refund.pl";
 
@@ -26,6 +27,7 @@ my %do = (
     execute  => sub ($asked, $dbh) { execute($dbh, $asked->{sql}) },
     call     => sub ($asked, $dbh) { called(Idem::call($dbh, $asked->{function}, decoded($asked->{arguments}))) },
     atomic   => sub ($asked, $dbh) { atomic($dbh, decoded($asked->{request}), decoded($asked->{work})) },
+    leased   => sub ($asked, $dbh) { leased($dbh, decoded($asked->{request}), $asked->{effect}, decoded($asked->{work})) },
     refund   => sub ($asked, $dbh) { answered(refund($dbh, decoded($asked)->@{qw(scope key_header body)})) },
 );
 
@@ -40,13 +42,22 @@ sub execute ($dbh, $sql) {
 }
 
 sub atomic ($dbh, $request, $work) {
-    my $answer = eval {
-        Idem::atomic($dbh, $request, sub ($dbh) {
-            $dbh->do($work->{sql});
-            die { failed => JSON::PP::true } if $work->{fail};
-            return $work;
-        });
-    };
+    return performed(sub { Idem::atomic($dbh, $request, sub ($dbh) { work($dbh, $work) }) });
+}
+
+sub leased ($dbh, $request, $effect, $work) {
+    my $outside = sub ($key) { work($dbh, { %$effect, sql => $effect->{sql} =~ s/\{key\}/$key/gr }) };
+    return performed(sub { Idem::Leased::leased($dbh, $request, $outside, sub ($dbh, $) { work($dbh, $work) }) });
+}
+
+sub work ($dbh, $work) {
+    $dbh->do($work->{sql});
+    die { failed => JSON::PP::true } if $work->{fail};
+    return $work;
+}
+
+sub performed ($asked) {
+    my $answer = eval { $asked->() };
     return answered($answer) if $answer;
     return $@ if ref $@ eq 'HASH';
     die $@;

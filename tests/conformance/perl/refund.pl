@@ -3,7 +3,7 @@ use warnings;
 use experimental 'signatures';
 
 use Idem;
-use JSON::PP;
+use JSON::PP ();
 
 my $INSERT = 'insert into refunds ("order", amount) values (?, ?) returning id';
 my $JSON   = JSON::PP->new->utf8->allow_nonref;

@@ -5,6 +5,7 @@ declare(strict_types=1);
 // Speaks the line protocol of the conformance suite: see ../README.md.
 
 require_once __DIR__ . '/Idem.php';
+require_once __DIR__ . '/Leased.php';
 require_once __DIR__ . '/refund.php';
 
 final class WorkFailed extends Exception {}
@@ -41,6 +42,8 @@ function perform(array $asked, array &$sessions): array|object
             return ['rows' => array_map(row(...), $rows)];
         case 'atomic':
             return atomic($session, array_map(decoded(...), $asked['request']), $asked['work']);
+        case 'leased':
+            return leased($session, array_map(decoded(...), $asked['request']), $asked['effect'], $asked['work']);
         case 'refund':
             return answered(refund($session, $asked['scope'], $asked['key_header'], decoded($asked['body'])));
         default:
@@ -66,16 +69,34 @@ function execute(PDO $session, string $sql): void
 function atomic(PDO $session, array $request, array $work): array
 {
     try {
-        return answered(Idem::atomic($session, $request, function (PDO $pdo) use ($work): Answer {
-            $pdo->exec($work['sql']);
-            if ($work['fail'] ?? false) {
-                throw new WorkFailed();
-            }
-            return new Answer($work['status'], $work['headers'], decoded($work['body']));
-        }));
+        return answered(Idem::atomic($session, $request, fn (PDO $pdo) => work($pdo, $work)));
     } catch (WorkFailed) {
         return ['failed' => true];
     }
+}
+
+function leased(PDO $session, array $request, array $effect, array $work): array
+{
+    $outside = function (?string $key) use ($session, $effect): void {
+        $session->exec(str_replace('{key}', $key, $effect['sql']));
+        if ($effect['fail'] ?? false) {
+            throw new WorkFailed();
+        }
+    };
+    try {
+        return answered(Leased::run($session, $request, $outside, fn (PDO $pdo) => work($pdo, $work)));
+    } catch (WorkFailed) {
+        return ['failed' => true];
+    }
+}
+
+function work(PDO $pdo, array $work): Answer
+{
+    $pdo->exec($work['sql']);
+    if ($work['fail'] ?? false) {
+        throw new WorkFailed();
+    }
+    return new Answer($work['status'], $work['headers'], decoded($work['body']));
 }
 
 function answered(Answer $answer): array

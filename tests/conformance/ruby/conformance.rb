@@ -3,6 +3,7 @@
 # Speaks the line protocol of the conformance suite: see ../README.md.
 
 require_relative "idem"
+require_relative "leased"
 require_relative "refund"
 
 WorkFailed = Class.new(StandardError)
@@ -19,6 +20,7 @@ def perform(asked)
   when "execute" then Idem.query(session, asked["sql"])
   when "call" then return { rows: Idem.call(session, asked["function"], **symbols(asked["arguments"])) }
   when "atomic" then return atomic(session, asked["request"], asked["work"])
+  when "leased" then return leased(session, asked)
   when "refund" then return answered(refund(session, *asked.values_at("scope", "key_header", "body")))
   else raise ArgumentError, asked["do"]
   end
@@ -26,15 +28,31 @@ def perform(asked)
 end
 
 def atomic(session, request, work)
-  answer = Idem.atomic(session, Idem::Request.new(**symbols(request))) do |connection|
-    connection.exec(work["sql"])
-    raise WorkFailed if work["fail"]
+  answer = Idem.atomic(session, Idem::Request.new(**symbols(request))) { |connection| perform_work(connection, work) }
+  answered(answer)
+rescue WorkFailed
+  { failed: true }
+end
 
-    Idem::Answer.new(**symbols(work).slice(:status, :headers, :body))
+def leased(session, asked)
+  request, effect, work = asked.values_at("request", "effect", "work")
+  outside = lambda do |key|
+    session.exec(effect["sql"].gsub("{key}", key))
+    raise WorkFailed if effect["fail"]
+  end
+  answer = Idem.leased(session, Idem::Request.new(**symbols(request)), outside) do |connection|
+    perform_work(connection, work)
   end
   answered(answer)
 rescue WorkFailed
   { failed: true }
+end
+
+def perform_work(connection, work)
+  connection.exec(work["sql"])
+  raise WorkFailed if work["fail"]
+
+  Idem::Answer.new(**symbols(work).slice(:status, :headers, :body))
 end
 
 def answered(answer) = { **answer.to_h, body: answer.body&.b }
@@ -57,8 +75,10 @@ def encode(value)
 end
 
 def described(error)
-  return { sqlstate: error.result.error_field(PG::PG_DIAG_SQLSTATE), code: nil, kind: nil } if error.is_a?(PG::Error)
-
+  if error.is_a?(PG::Error)
+    state = error.result&.error_field(PG::PG_DIAG_SQLSTATE) || "08006" # a lost connection has no result
+    return { sqlstate: state, code: nil, kind: nil }
+  end
   kind = error.class.name.split("::").last.gsub(/(?<!^)[A-Z]/) { |letter| "_#{letter}" }.downcase
   { sqlstate: error.sqlstate, code: error.code, kind: }
 end

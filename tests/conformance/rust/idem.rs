@@ -33,9 +33,9 @@ pub enum Outcome<'c> {
 /// A reservation, and the transaction for its work: dropped, it is rolled back and the key is free.
 pub struct Started<'c> {
     pub transaction: Transaction<'c>,
-    scope: String,
-    key: Option<String>,
-    token: Option<Uuid>,
+    pub(crate) scope: String,
+    pub(crate) key: Option<String>,
+    pub(crate) token: Option<Uuid>,
 }
 
 /// What a program got wrong, by SQLSTATE. Other errors stay those of the driver.

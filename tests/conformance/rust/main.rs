@@ -1,6 +1,7 @@
 //! Speaks the line protocol of the conformance suite: see ../README.md.
 
 mod idem;
+mod leased;
 mod protocol;
 mod refund;
 mod values;

@@ -1,6 +1,7 @@
 //! The requests of the line protocol.
 
-use crate::idem::{atomic, call, new_token, Answer, Error, Outcome, Request};
+use crate::idem::{atomic, call, new_token, Answer, Error, Outcome, Request, Started};
+use crate::leased;
 use crate::refund::refund;
 use crate::values::{argument, bytes, encoded, row, text};
 use serde_json::{json, Value};
@@ -39,6 +40,7 @@ async fn perform(sessions: &mut Sessions, asked: &Value) -> Answered {
         "execute" => execute(session, text(asked, "sql").unwrap()).await,
         "call" => called(session, asked).await,
         "atomic" => worked(session, &asked["request"], &asked["work"]).await,
+        "leased" => lease(session, asked).await,
         "refund" => refunded(session, asked).await,
         end @ ("commit" | "rollback") => execute(session, end).await,
         other => panic!("cannot do {other}"),
@@ -68,19 +70,43 @@ async fn called(session: &Client, asked: &Value) -> Answered {
 
 async fn worked(session: &mut Client, given: &Value, work: &Value) -> Answered {
     let body = bytes(&given["body"]);
-    let request = Request {
+    match atomic(session, &request(given, body.as_deref())).await? {
+        Outcome::Answered(answer) => Ok(shown(&answer)),
+        Outcome::Started(started) => completed(started, work).await,
+    }
+}
+
+async fn lease(session: &mut Client, asked: &Value) -> Answered {
+    let (body, effect) = (bytes(&asked["request"]["body"]), &asked["effect"]);
+    let lease = match leased::leased(session, &request(&asked["request"], body.as_deref())).await? {
+        leased::Outcome::Answered(answer) => return Ok(shown(&answer)),
+        leased::Outcome::Leased(lease) => lease,
+    };
+    let key = lease.downstream_key.map(|key| key.to_string()).unwrap_or_default();
+    session.batch_execute(&text(effect, "sql").unwrap().replace("{key}", &key)).await?;
+    let mut answered = Ok(json!({ "failed": true }));
+    if effect["fail"] != true {
+        answered = completed(lease.begin(session).await?, &asked["work"]).await;
+    }
+    if answered.as_ref().map_or(true, |answer| answer["failed"] == true) {
+        lease.defer(session).await?;
+    }
+    answered
+}
+
+fn request<'a>(given: &'a Value, body: Option<&'a [u8]>) -> Request<'a> {
+    Request {
         scope: text(given, "scope").unwrap(),
         key_header: text(given, "key_header"),
         method: text(given, "method").unwrap(),
         path: text(given, "path").unwrap(),
-        body: body.as_deref(),
+        body,
         content_type: text(given, "content_type"),
         policy: text(given, "policy"),
-    };
-    let started = match atomic(session, &request).await? {
-        Outcome::Answered(answer) => return Ok(shown(&answer)),
-        Outcome::Started(started) => started,
-    };
+    }
+}
+
+async fn completed(started: Started<'_>, work: &Value) -> Answered {
     started.transaction.batch_execute(text(work, "sql").unwrap()).await?;
     if work["fail"] == true {
         started.transaction.rollback().await?;
