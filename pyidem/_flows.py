@@ -15,7 +15,7 @@ from pyidem import _calls
 from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import BlockFlow, Body, Flow
-from pyidem._errors import NotCompleted, NotKept, reason_of
+from pyidem._errors import LostReservation, NotCompleted, NotKept, reason_of
 from pyidem._operations import AtomicOperation, LeasedOperation, Operation
 from pyidem._patience import Patience
 from pyidem._transactions import entered, open_unit, repeatable_call, require_intact, single_call, undo
@@ -290,5 +290,7 @@ def _give_up(op: LeasedOperation[Any], error: BaseException) -> Flow[None]:
     try:
         yield from _defer(op, reason_of(error))
     except Exception as failure:  # noqa: BLE001 - it must not hide the error that led here
+        if isinstance(failure, LostReservation) and isinstance(error, LostReservation):
+            return  # which says so already
         _log.warning("leased.defer_failed", extra=op.names, exc_info=failure)
         error.add_note(f"pyidem could not defer the reservation either: {type(failure).__name__}: {failure}")

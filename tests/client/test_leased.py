@@ -336,6 +336,18 @@ def test_each_sql_function_can_be_called_by_itself(client: Client, scope: str) -
     assert client.lookup(scope, "k").outcome == "absent"
 
 
+def test_an_owner_that_has_lost_the_key_says_so_and_nothing_else(
+    client: Client, scope: str, observer: psycopg.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(LostReservation) as raised, client.leased(scope, "k") as op:
+        taken_over(observer, scope)
+        with client.block(op.transaction):
+            op.complete(201)
+    notes = getattr(raised.value, "__notes__", [])
+    assert notes == [raised.value.hint]
+    assert caplog.records == []
+
+
 def test_a_short_lease_keeps_its_unit(open_client: OpenClient, scope: str) -> None:
     client = open_client("sync-pool")
     with client.leased(scope, "k", lease=timedelta(milliseconds=1)) as op:
