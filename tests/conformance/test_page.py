@@ -1,10 +1,15 @@
-"""Every client is as small as the page says."""
+"""The page shows every language as it is, and every client is as small as it says."""
 
 import pytest
 
+from tests.conformance import page
 from tests.conformance.languages import MAX_CLIENT_LINES, MAX_EXAMPLE_LINES, Language, languages
 
 ALL = languages()
+
+
+def test_the_page_is_current() -> None:
+    assert page.stale() == [], "run: make conformance"
 
 
 @pytest.mark.parametrize("language", ALL, ids=[language.key for language in ALL])
