@@ -12,12 +12,12 @@ from types import ModuleType
 
 from rich.console import Console
 
-from tests.bench import floors, from_python
+from tests.bench import floors, from_python, peers
 from tests.bench.results import Results
 from tests.bench.server import machine, running
 from tests.support.database import ROOT
 
-PARTS: dict[str, ModuleType] = {"floors": floors, "python": from_python}
+PARTS: dict[str, ModuleType] = {"floors": floors, "python": from_python, "peers": peers}
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 Candidate = Callable[[str, int], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]]
 WARM_UP = 12
+WARM_UP_SECONDS = 0.5
 
 
 class Tally:
@@ -55,8 +56,11 @@ def run_threads(operation: Callable[[str], object], clients: int, seconds: float
     tally, name = Tally(clients, seconds), names()
 
     def work() -> None:
+        began = time.perf_counter()
         for _ in range(WARM_UP):
             operation(name())
+            if time.perf_counter() - began > WARM_UP_SECONDS:
+                break
         tally.started.wait()
         took: list[float] = []
         began = now = time.perf_counter()
@@ -83,8 +87,11 @@ async def run_tasks(operation: Callable[[str], Awaitable[object]], clients: int,
     tally, name = Tally(clients, seconds), names()
 
     async def warm_up() -> None:
+        began = time.perf_counter()
         for _ in range(WARM_UP):
             await operation(name())
+            if time.perf_counter() - began > WARM_UP_SECONDS:
+                break
 
     async def work() -> None:
         took: list[float] = []

@@ -54,7 +54,8 @@ class Workers:
         line = process.stdout.readline()
         if not line:
             process.wait()
-            raise WorkerFailed(process.stderr.read().strip().splitlines()[-1])
+            said = [line for line in process.stderr.read().splitlines() if "Error" in line or "failed" in line]
+            raise WorkerFailed(said[-1].strip() if said else f"it ended with {process.returncode}")
         answer: dict[str, float] = json.loads(line)
         return answer
 
@@ -65,7 +66,14 @@ class Workers:
 
 
 @contextmanager
+def workers(command: list[str | Path], dsn: str) -> Iterator[Workers]:
+    """Start processes by a command."""
+    with ExitStack() as stack:
+        yield Workers(command, dsn, stack)
+
+
+@contextmanager
 def python_workers(dsn: str, python: Path | None = None) -> Iterator[Workers]:
     """Start processes of a Python."""
-    with ExitStack() as stack:
-        yield Workers([python or sys.executable, "-m", "tests.bench.worker"], dsn, stack)
+    with workers([python or sys.executable, "-m", "tests.bench.worker"], dsn) as started:
+        yield started
