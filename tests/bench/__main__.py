@@ -12,12 +12,12 @@ from types import ModuleType
 
 from rich.console import Console
 
-from tests.bench import floors, from_python, peers
+from tests.bench import floors, from_python, growth, peers, plots
 from tests.bench.results import Results
 from tests.bench.server import machine, running
 from tests.support.database import ROOT
 
-PARTS: dict[str, ModuleType] = {"floors": floors, "python": from_python, "peers": peers}
+PARTS: dict[str, ModuleType] = {"floors": floors, "python": from_python, "peers": peers, "growth": growth}
 
 
 def main() -> None:
@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument(
         "--clients", type=int, nargs="+", default=[1, 4, 16, 64], help="concurrent clients (default: 1 4 16 64)"
     )
+    parser.add_argument("--keys", type=int, default=10_000_000, help="most keys stored, for growth (default: 10000000)")
     parser.add_argument("--fsync", choices=["on", "off"], default="on", help="off shows the processor's part alone")
     parser.add_argument("--output", type=Path, default=ROOT / "bench-results", help="folder for numbers and plots")
     options = parser.parse_args()
@@ -44,11 +45,13 @@ def main() -> None:
             continue
         began = time.monotonic()
         # a server of its own for each part, so that none inherits the tables of another
-        with running({"fsync": options.fsync, "full_page_writes": "off"}) as server:
+        settings = {"fsync": options.fsync, "full_page_writes": "on" if part is growth else "off"}
+        with running(settings) as server:
             results.machine = machine(server)
             part.measure(server, options, results, console)
         results.options[f"{name} took"] = round(time.monotonic() - began)
         results.save(options.output / "raw.json")
+        plots.draw(results, options.output)
         part.report(options, results, console)
     console.print(f"raw numbers and plots: {options.output}")
 

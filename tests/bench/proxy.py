@@ -26,6 +26,7 @@ class Proxy:
         self._target = (host, port)
         self._delay = delay
         self._server: asyncio.Server | None = None
+        self._carried: set[asyncio.Task[None]] = set()
 
     async def start(self) -> int:
         """Listen on a free port of loopback and return it."""
@@ -33,11 +34,18 @@ class Proxy:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Listen no more, and break off what is carried."""
         assert self._server is not None
         self._server.close()
+        for task in self._carried:
+            task.cancel()
+        await asyncio.gather(*self._carried, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._carried.add(task)
+        task.add_done_callback(self._carried.discard)
         server_reader, server_writer = await asyncio.open_connection(*self._target)
         listened = True
 
@@ -50,7 +58,15 @@ class Proxy:
             nonlocal listened
             listened = True
 
-        await asyncio.gather(self._carry(reader, server_writer, speaks), self._carry(server_reader, writer, listens))
+        try:
+            await asyncio.gather(
+                self._carry(reader, server_writer, speaks), self._carry(server_reader, writer, listens)
+            )
+        finally:
+            for end in (writer, server_writer):
+                end.close()
+                with suppress(ConnectionError):
+                    await end.wait_closed()
 
     async def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, notice: Callable[[], None]
@@ -63,7 +79,9 @@ class Proxy:
                     loop.call_later(self._delay, writer.write, packet)
                 else:
                     writer.write(packet)
-        loop.call_later(self._delay, writer.close)
+        # after what is still under way
+        await asyncio.sleep(self._delay)
+        writer.close()
 
 
 @contextmanager
@@ -80,8 +98,10 @@ def delaying(host: str, port: int, delay: float = DELAY) -> Iterator[int]:
 
 
 async def _main(options: argparse.Namespace) -> None:
-    print(await Proxy(options.host, options.port, options.delay).start(), flush=True)
+    proxy = Proxy(options.host, options.port, options.delay)
+    print(await proxy.start(), flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await proxy.stop()
 
 
 if __name__ == "__main__":

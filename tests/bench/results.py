@@ -9,7 +9,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+from rich.table import Table as RichTable
+
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, columns and rows."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,7 @@ def interleaved(console: Console, what: str, turns: list[Turn], rounds: int) -> 
     return list(zip(turns, values, strict=True))
 
 
-def pivot(
-    results: Results, part: str, names: list[str], axis: str, title: str, **by: float
-) -> tuple[str, list[str], list[list[str]]]:
+def pivot(results: Results, part: str, names: list[str], axis: str, title: str, **by: float) -> Table:
     """Make a table of medians with one row for each candidate and one column for each value on an axis."""
     found = results.select(part, **by)
     columns = sorted({record.by[axis] for record in found if axis in record.by})
@@ -124,10 +125,10 @@ def pivot(
     return title, ["", *(f"{column:g}" for column in columns)], rows
 
 
-def show(console: Console, table: tuple[str, list[str], list[list[str]]]) -> None:
+def show(console: Console, table: Table) -> None:
     """Print a table."""
     title, columns, rows = table
-    drawn = Table(title=title)
+    drawn = RichTable(title=title)
     for number, column in enumerate(columns):
         drawn.add_column(column, justify="right" if number else "left")
     for row in rows:
@@ -135,7 +136,7 @@ def show(console: Console, table: tuple[str, list[str], list[list[str]]]) -> Non
     console.print(drawn)
 
 
-def targets_table(results: Results, targets: list[Target], title: str) -> tuple[str, list[str], list[list[str]]]:
+def targets_table(results: Results, targets: list[Target], title: str) -> Table:
     """Make the table of what was achieved and what was asked for."""
     rows = []
     for target in targets:
@@ -144,13 +145,13 @@ def targets_table(results: Results, targets: list[Target], title: str) -> tuple[
             continue
         met = target.met(ratio)
         bound = "" if target.least is None else f"{'at most' if target.ceiling else 'at least'} {target.least:g}"
+        of_by = target.by if target.of_by is None else target.of_by
         rows.append([
-            f"{target.name}{_setting(target.by)}",
-            f"{target.of}{_setting(target.by if target.of_by is None else target.of_by)}",
+            target.part, f"{target.name}{_setting(target.by)}", f"{target.of}{_setting(of_by)}",
             f"{ratio:.2f}", bound, "" if target.aim is None else f"{target.aim:g}",
             {True: "yes", False: "no", None: ""}[met],
         ])  # fmt: skip
-    return title, ["", "against", "ratio", "asked for", "aim", "met"], rows
+    return title, ["part", "", "against", "ratio", "asked for", "aim", "met"], rows
 
 
 def _setting(by: dict[str, float]) -> str:

@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 
 
 @contextmanager
-def pgbouncer(target: str, directory: Path, *, connections: int) -> Iterator[str]:
+def pgbouncer(target: str, directory: Path, *, connections: int, clients: int = 100) -> Iterator[str]:
     """Run one that leads to a connection string with so many server connections; yield its own connection string."""
     program = find_program("pgbouncer")
     assert program is not None, "the fixture `installation` has checked that it is there"
@@ -26,7 +26,7 @@ def pgbouncer(target: str, directory: Path, *, connections: int) -> Iterator[str
         f"[databases]\napp = {target}\n"
         "[pgbouncer]\nlisten_addr = 127.0.0.1\nunix_socket_dir =\nauth_type = any\n"
         f"listen_port = {port}\n"
-        f"pool_mode = transaction\ndefault_pool_size = {connections}\nmax_client_conn = 100\n"
+        f"pool_mode = transaction\ndefault_pool_size = {connections}\nmax_client_conn = {clients}\n"
         "ignore_startup_parameters = extra_float_digits\n"
     )
     account: dict[str, Any] = {}

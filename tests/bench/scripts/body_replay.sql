@@ -1,0 +1,1 @@
+select outcome, body from idem.reserve('client', 'body-' || :size, sha256('request'));
