@@ -66,9 +66,11 @@ class Server:
         defined = [part for name, value in (define or {}).items() for part in ("-D", f"{name}={value}")]
         threads = str(min(clients, 2))
         length = max(MANY_SECONDS if clients >= MANY else 1, round(seconds))
-        printed = self.pgbench(script, "-c", str(clients), "-j", threads, "-T", str(length), *defined, dsn=dsn)
-        found = re.search(r"^tps = ([\d.]+)", printed, re.MULTILINE)
-        assert found is not None, printed
+        found = None
+        while found is None:  # none has ended where the machine is very busy
+            printed = self.pgbench(script, "-c", str(clients), "-j", threads, "-T", str(length), *defined, dsn=dsn)
+            found = re.search(r"^tps = ([\d.]+)", printed, re.MULTILINE)
+            length *= 2
         return float(found[1])
 
     def wal_bytes(self, work: Callable[[], object]) -> int:
@@ -104,6 +106,9 @@ def running(settings: dict[str, str]) -> Iterator[Server]:
         raise SystemExit("no PostgreSQL server found: run `make test` once, which installs one or says how")
     with Cluster(installation.bindir, settings=SETTINGS | settings) as cluster:
         server = Server(cluster, str(installation.major))
+        # what a password costs is not measured
+        (cluster.directory / "data" / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
+        server.execute("select pg_reload_conf()")
         server.install()
         yield server
 
