@@ -446,7 +446,7 @@ def test_the_hook_for_decisions_is_told_of_every_key(
     [
         (False, 503, Swept(completed=1), "completed"),
         (True, 503, Swept(deferred=1), "lapsed"),
-        (True, 429, Swept(released=1), "absent"),
+        (True, 429, Swept(deferred=1), "lapsed"),
         (True, 404, Swept(completed=1), "completed"),
     ],
 )

@@ -5904,7 +5904,8 @@ revoke all on function idem.http_reserve(
 
 -- sql/http/http_complete.sql
 -- What a status means is decided here, and done by complete, release and defer. The row is read without a lock: the
--- mode of a token never changes, and each of them is compare-and-set on it.
+-- mode of a token never changes, and each of them is compare-and-set on it; nor does it change whether a resolver has
+-- claimed what the token owns.
 create or replace function idem.http_complete(
     scope text,
     key text,
@@ -5935,13 +5936,18 @@ begin
     settings := idem_private.policy_of(held_policy);
 
     if settings.profile <> 'stripe' then
-        if http_complete.status = any(settings.release_statuses) then
+        if http_complete.status = any(settings.release_statuses) and not exists (
+            -- A resolver was rejected by this status, which says nothing about the attempt that it asks for.
+            select from idem_private.unfinished as u
+            where u.scope = http_complete.scope collate "C" and u.key = http_complete.key collate "C" and u.claims > 0
+        ) then
             if not held_leased then
                 return 'rollback';
             end if;
             perform idem.release(http_complete.scope, http_complete.key, http_complete.token);
             return 'released';
-        elsif http_complete.status = 408 or http_complete.status >= 500 then
+        elsif http_complete.status = 408 or http_complete.status >= 500
+            or http_complete.status = any(settings.release_statuses) then
             if not held_leased then
                 return 'rollback';
             end if;
