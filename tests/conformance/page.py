@@ -23,7 +23,7 @@ _HIGHLIGHTED = {
     ".rs": "rust",
     ".sql": "sql",
 }
-_ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| (\d+) of (\d+) \| \[(\d+)\]\(([^)]+)\) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| (\d+) of (\d+) \| (\d+) \|$", re.MULTILINE)
 
 
 def written(results: Mapping[str, Result]) -> str:
@@ -37,7 +37,7 @@ def shown() -> Mapping[str, tuple[str, Result, int]]:
     """Return what the page shows of each language, by its name: driver, result and lines."""
     return {
         name: (driver, Result(int(passed), int(played)), int(lines))
-        for name, driver, passed, played, lines, _ in _ROW.findall(README.read_text())
+        for name, driver, passed, played, lines in _ROW.findall(README.read_text())
     }
 
 
@@ -59,8 +59,7 @@ def stale() -> list[str]:
 
 def _table(all_of_them: Iterable[Language], results: Mapping[str, Result]) -> str:
     rows = [
-        f"| {one.name} | {one.driver} | {results[one.key].passed} of {results[one.key].played}"
-        f" | [{one.lines()}]({one.key}/{one.client}) |"
+        f"| {one.name} | {one.driver} | {results[one.key].passed} of {results[one.key].played} | {one.lines()} |"
         for one in all_of_them
     ]
     return "\n".join(
@@ -74,7 +73,8 @@ def _snippets(all_of_them: Iterable[Language]) -> str:
 
 def _snippet(language: Language) -> str:
     suffix = language.example[language.example.rindex(".") :]
+    at = language.key
     return (
-        f"[{language.name}]({language.key}/{language.example}):\n\n"
+        f"{language.name}: [the client]({at}/{language.client}), [the example]({at}/{language.example})\n\n"
         f"```{_HIGHLIGHTED[suffix]}\n{language.ten_lines()}```\n"
     )

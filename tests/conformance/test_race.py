@@ -75,7 +75,8 @@ def runners(prepared: Callable[[Language], Language], theatre: Theatre) -> Itera
 def race(runners: Sequence[Runner], keys: Sequence[str], attempts: int) -> None:
     """Let all attempt all keys, and again until there were so many attempts.
 
-    In one round everybody begins at a key of its own, in the next one all are at the same key at once.
+    In one round everybody takes a key of its own before all go on to the others', so that each language wins some. In
+    the next one all are at the same key at once.
     """
     size = len(runners)
     rounds = [keys[begin : begin + size] for begin in range(0, len(keys), size)]
@@ -85,8 +86,11 @@ def race(runners: Sequence[Runner], keys: Sequence[str], attempts: int) -> None:
         try:
             for number, some in enumerate(rounds * ceil(attempts / (size * len(keys)))):
                 start.wait(timeout=PATIENCE_SECONDS)
-                shift = 0 if number % 2 else runner.number % len(some)
-                for key in [*some[shift:], *some[:shift]]:
+                own = runner.number % len(some)
+                if number % 2 == 0:
+                    runner.settle(some[own])
+                    start.wait(timeout=PATIENCE_SECONDS)
+                for key in some if number % 2 else [*some[own + 1 :], *some[:own]]:
                     runner.settle(key)
         except BaseException:
             start.abort()
