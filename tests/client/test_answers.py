@@ -127,6 +127,7 @@ def test_state_with_a_nul_which_no_jsonb_can_hold_is_refused_before_the_key_is_r
         op.complete()
 
 
+@pytest.mark.own_surroundings
 @pytest.mark.parametrize(
     "setting",
     [

@@ -64,6 +64,7 @@ def test_the_business_write_and_the_answer_commit_together(client: Client, scope
     assert (orders(scope), client_outcome(client, scope)) == (1, "completed")
 
 
+@pytest.mark.own_surroundings
 def test_the_transaction_is_read_committed_whatever_the_default(open_client: OpenClient, scope: str) -> None:
     for name in ("sync-pool", "async-sessionmaker"):
         client = open_client(name, options="-c default_transaction_isolation=serializable")

@@ -32,7 +32,7 @@ else:
 
     @pytest.mark.slow
     def test_a_storm_breaks_no_promise(installation: Server, tmp_path: Path) -> None:
-        outcome = weather(installation.bindir, tmp_path, seconds=18, seed=str(SEED))
+        outcome = weather(installation.bindir, tmp_path, seconds=12, seed=str(SEED))
         print(outcome.report())
         assert not outcome.violations, outcome.report()
         assert outcome.figures["answers seen"] > 0
@@ -42,5 +42,11 @@ else:
 def test_a_storm_over_a_build_without_an_arbiter_breaks_them(installation: Server, tmp_path: Path) -> None:
     """The whole of it, from the clients to the verdict, notices two owners of one key."""
     broken = next(build for build in builds() if build.name == "no-arbiter").make(tmp_path / "sql")
-    outcome = weather(installation.bindir, tmp_path, seconds=6, seed="broken", sources=broken)
-    assert {"one effect", "started again"} & {violation.promise for violation in outcome.violations}
+    for number in range(1, 6):  # on a slow machine few clients meet in so short a storm
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        outcome = weather(installation.bindir, directory, seconds=5, seed=f"broken-{number}", sources=broken)
+        if outcome.violations:
+            break
+    promises = {violation.promise for violation in outcome.violations}
+    assert {"one effect", "started again"} & promises, promises
