@@ -78,11 +78,16 @@ class Effect:
         self.began = self.life.began if self.life else _micros(row.transaction_began)
         self.judged = self.life.began if self.life else self.work
 
+    def __str__(self) -> str:
+        return f"{self.op} ({self.row.kind}, attempt {self.row.attempt}, at {_time(self.work)})"
+
     @property
     def free_again(self) -> int:
         """The earliest moment at which the next life of its key may begin."""
         family = family_of(self.key)
-        return max(self.began + family.ttl, self.work + family.min_retention) + family.tombstone
+        # who completes first and works then, as an operator and a consumer do, was completed before the work
+        completed = _micros(self.row.completed) if self.row.completed else self.work
+        return max(self.began + family.ttl, completed + family.min_retention) + family.tombstone
 
     @property
     def answer(self) -> tuple[int | None, list[Any], str | None]:
@@ -190,7 +195,7 @@ def at_most_one_effect(case: Case) -> Iterator[Violation]:
         for first, second in itertools.pairwise(effects):
             if second.judged < first.free_again:
                 early = timedelta(microseconds=first.free_again - second.judged)
-                yield Violation("one effect", key, f"{first.op} and {second.op}, {early} too early")
+                yield Violation("one effect", key, f"{first} and {second}, {early} too early")
 
 
 @rule

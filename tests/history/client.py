@@ -402,11 +402,12 @@ class Client:
         """Write the effect."""
         life = getattr(about, "created_at", None)
         connection.execute(
-            "insert into public.effect (op, key, kind, life, attempt, token, fingerprint, status, headers, body)"
-            " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            "insert into public.effect"
+            " (op, key, kind, life, attempt, token, fingerprint, status, headers, body, completed)"
+            " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
             [
                 *(self._op, key, kind, time_of(life), about.attempt, getattr(about, "token", None), fingerprint),
-                *(answer.status, Jsonb(answer.headers), answer.body),
+                *(answer.status, Jsonb(answer.headers), answer.body, getattr(about, "completed_at", None)),
             ],
         )
 

@@ -12,7 +12,8 @@ create table public.effect (
     headers jsonb,
     body bytea,
     transaction_began timestamptz not null default now(),
-    work_began timestamptz not null default clock_timestamp()
+    work_began timestamptz not null default clock_timestamp(),
+    completed timestamptz
 );
 
 -- The handler of idem.run. The row of a first attempt is written after it, so its life is known only in a takeover.

@@ -45,6 +45,7 @@ def effect(op: str, life: float, **other: Any) -> Any:
         "body": BODY,
         "transaction_began": at(life + 1),
         "work_began": at(life + 1),
+        "completed": None,
     }
     return SimpleNamespace(**columns | other)
 
@@ -101,6 +102,19 @@ def test_the_next_life_may_begin_when_the_last_is_over() -> None:
     again = effect("a.2", 3602, body=b"a.2 ")
     calls = [*SOUND, reserved("a.2", 3602, life=3602), replace(owner("a.2", "commit", 3603), given={"key": KEY})]
     assert found(calls, [effect("a.1", 0), again], [stored(3602, body=b"a.2 ")]) == set()
+
+
+def test_retention_is_counted_from_the_completion_where_the_work_came_after_it() -> None:
+    decided = effect("a.1", 0, kind="operator", work_began=at(1800), completed=at(1799))
+    again = effect("a.2", 3600 + 1799, body=b"a.2 ", work_began=at(3600 + 1799.5))
+    calls = [
+        call("a.1", "resolve", 1799, {"done": True}, action="complete", attempt=1, life=micros(0)),
+        replace(owner("a.2", "commit", 5400), given={"key": KEY}),
+    ]
+    remains = Remains([decided, again], [stored(5399, body=b"a.2 ")], set(), {"a.1"}, at(5400))
+    assert judge(History(calls), remains) == []
+    early = replace(remains, effects=[decided, effect("a.2", 3600 + 1798, body=b"a.2 ")])
+    assert "one effect" in {violation.promise for violation in judge(History(calls), early)}
 
 
 def another_effect(_: list[Call], effects: list[Any], __: list[Any]) -> None:
