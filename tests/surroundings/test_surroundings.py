@@ -16,7 +16,7 @@ from pyidem.embedded import Cluster
 from tests.conftest import SETTINGS, SETTINGS_OF_PARTS
 from tests.support.calls import complete, lookup, once, reserve, set_policy
 from tests.support.database import OWNER, ROOT, TEMPLATE, Database, new_database
-from tests.support.server import Server
+from tests.support.server import Server, find_server
 from tests.support.surroundings import (
     SURROUNDINGS,
     Surroundings,
@@ -27,6 +27,10 @@ from tests.support.surroundings import (
 )
 
 PLAIN = {name: value for name, value in SETTINGS.items() if name not in SETTINGS_OF_PARTS}
+SERVER = find_server()
+# the locale and the translations come with packages of their own
+GERMAN = SERVER is not None and has_german_messages(SERVER.major)
+AVAILABLE = [name for name in SURROUNDINGS if GERMAN or name != "german messages"]
 EVERY_BYTE = bytes(range(256))
 SCOPE = "café"
 
@@ -35,7 +39,7 @@ SCOPE = "café"
 def abroad(installation: Server) -> Iterator[Cluster]:
     """A server that knows another language, where that can be had."""
     with ExitStack() as stack:
-        if has_german_messages(installation.major):
+        if GERMAN:
             stack.enter_context(german_locale())
         cluster = stack.enter_context(Cluster(installation.bindir, settings=PLAIN))
         with psycopg.connect(cluster.dsn(), autocommit=True) as admin:
@@ -50,10 +54,8 @@ def origin(abroad: Cluster) -> Iterator[str]:
         yield database.name
 
 
-@pytest.fixture(params=SURROUNDINGS)
-def around(request: pytest.FixtureRequest, installation: Server) -> Surroundings:
-    if request.param == "german messages" and not has_german_messages(installation.major):
-        pytest.skip("needs the package locales and the server's translations")
+@pytest.fixture(params=AVAILABLE)
+def around(request: pytest.FixtureRequest) -> Surroundings:
     return SURROUNDINGS[request.param]
 
 
@@ -148,6 +150,18 @@ def test_a_refusal_is_known_by_its_code_whatever_the_language(pool: ConnectionPo
         idem.complete(SCOPE, "k", token, status=500)
     assert refusal.value.sqlstate == "IK002"
     assert refusal.value.detail["code"] == "already_completed"
+
+
+if GERMAN:
+
+    def test_what_the_server_says_in_german_is_understood(abroad: Cluster, origin: str) -> None:
+        """The language is the server's, and nothing depends on it."""
+        with (
+            surrounded(abroad, origin, SURROUNDINGS["german messages"]) as database,
+            psycopg.connect(database.dsn) as connection,
+            pytest.raises(psycopg.Error, match="existiert nicht"),
+        ):
+            connection.execute("select * from nowhere")
 
 
 def test_a_day_has_24_hours_when_the_clocks_change(place: Database) -> None:
