@@ -125,7 +125,7 @@ def test_the_demonstration_proves_that_nothing_ran_twice(temporary: Path) -> Non
     assert result["duplicates_in_parallel"] > 0
     assert result["workers_killed"] > 0
     assert result["effects"]["taken_over"] > 0
-    assert result["unknown"]["outcomes"] == result["unknown"]["swept"]["completed"] > 0
+    assert result["unknown"]["outcomes"] >= result["unknown"]["swept"]["completed"] > 0
     assert done.stderr.count(" lapsed  bank_transfer ") == result["unknown"]["outcomes"]
     wait_until(lambda: processes_of(temporary) == [], "everything to end")
     assert list(temporary.iterdir()) == []
