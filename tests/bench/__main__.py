@@ -2,10 +2,12 @@
 
 Parts: `floors` is SQL alone by pgbench, `python` the client and the same by hand, with and without a network delay,
 `peers` other packages for the same purpose, `growth` what it costs as keys, bodies, clients and retention grow.
-Candidates take turns, and the median counts. Tables are printed; raw numbers and plots are left in a folder.
+Candidates take turns, and the median counts. Tables are printed; raw numbers and plots are left in a folder,
+where the numbers of parts that are not measured this time stay as they are.
 """
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +21,14 @@ from tests.support.database import ROOT
 
 PARTS: dict[str, ModuleType] = {"floors": floors, "python": from_python, "peers": peers, "growth": growth}
 
+# the first words of the names under which each keeps its numbers
+OWNED = {
+    "floors": ["floors", "wal"],
+    "python": ["python"],
+    "peers": ["peers"],
+    "growth": ["keys", "bodies", "contention", "retention", "capacity"],
+}
+
 
 def main() -> None:
     """Measure what was asked for."""
@@ -27,7 +37,12 @@ def main() -> None:
     )
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="what to measure; all, if none is named")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement (default: 1)")
-    parser.add_argument("--rounds", type=int, default=3, help="measurements of each; the median counts (default: 3)")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=3,
+        help="measurements of what a target is set for, of the rest there is one; the median counts (default: 3)",
+    )
     parser.add_argument(
         "--clients", type=int, nargs="+", default=[1, 4, 16, 64], help="concurrent clients (default: 1 4 16 64)"
     )
@@ -35,11 +50,14 @@ def main() -> None:
     parser.add_argument("--fsync", choices=["on", "off"], default="on", help="off shows the processor's part alone")
     parser.add_argument("--output", type=Path, default=ROOT / "bench-results", help="folder for numbers and plots")
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 140)
     wanted = options.parts or list(PARTS)
     options.output.mkdir(parents=True, exist_ok=True)
 
-    results = Results(options={"rounds": options.rounds, "seconds": options.seconds, "fsync": options.fsync})
+    raw = options.output / "raw.json"
+    results = Results.load(raw) if options.parts and raw.exists() else Results()
+    results.forget(*(part for name in wanted for part in OWNED[name]))
+    results.options |= {"rounds": options.rounds, "seconds": options.seconds, "fsync": options.fsync}
     for name, part in PARTS.items():
         if name not in wanted:
             continue
@@ -50,7 +68,7 @@ def main() -> None:
             results.machine = machine(server)
             part.measure(server, options, results, console)
         results.options[f"{name} took"] = round(time.monotonic() - began)
-        results.save(options.output / "raw.json")
+        results.save(raw)
         plots.draw(results, options.output)
         part.report(options, results, console)
     console.print(f"raw numbers and plots: {options.output}")

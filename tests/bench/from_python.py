@@ -7,6 +7,7 @@ from functools import partial
 from psycopg.conninfo import make_conninfo
 from rich.console import Console
 
+from tests.bench.floors import asked_at
 from tests.bench.proxy import DELAY, delaying
 from tests.bench.results import Results, Target, Turn, interleaved, pivot, show, targets_table
 from tests.bench.server import Server
@@ -17,6 +18,8 @@ NAMES = [
     "work", "hand", "atomic", "leased", "run", "http_reserve", "select", "replay", "mismatch", "in_progress", "insert",
     "once", "once_many",
 ]  # fmt: skip
+# at other numbers of clients than that at which something is asked for
+ELSEWHERE = ["work", "hand", "atomic", "leased", "run", "replay", "once"]
 DELAYED = ["work", "hand", "atomic", "leased", "run", "select", "replay", "insert", "once"]
 DELAYED_CLIENTS = [1, 4]
 BATCH = {"once_many": 100}
@@ -43,7 +46,7 @@ def measure(server: Server, options: argparse.Namespace, results: Results, conso
 
 def targets(options: argparse.Namespace) -> list[Target]:
     """Return what is asked for."""
-    at: dict[str, float] = {"clients": 4 if 4 in options.clients else options.clients[0]}
+    at: dict[str, float] = {"clients": asked_at(options.clients)}
     found = []
     for flavour in FLAVOURS:
         near, far = part(flavour, delayed=False), part(flavour, delayed=True)
@@ -79,9 +82,11 @@ def _turns(workers: Workers, names: list[str], counts: list[int], seconds: float
             f"{name}|{part(flavour, delayed=delayed)}",
             {"clients": clients},
             partial(_speed, workers, f"{module}:{name}", name, clients, seconds),
+            clients != asked_at(counts),
         )
         for clients in counts
         for name in names
+        if clients == asked_at(counts) or name in ELSEWHERE
         for flavour, module in FLAVOURS.items()
     ]
 

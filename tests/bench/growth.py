@@ -19,7 +19,7 @@ SIZES = [2**power for power in range(10, 21, 2)]
 HOT = [1, 10, 100, 10_000]
 HOT_CLIENTS = 64
 RETENTIONS = {2: 6, 4: 10, 8: 16}
-TRANSACTIONS = 4000
+TRANSACTIONS = 2000
 CAPACITY_CLIENTS = 4
 # In one transaction with TRUNCATE, so that wal_level minimal writes no WAL for it; indexes are built afterwards.
 FILL = """
@@ -100,7 +100,7 @@ def bodies(server: Server, options: argparse.Namespace, results: Results, consol
         for size in SIZES
         for name in ("body_store", "body_replay")
     ]
-    for turn, values in interleaved(console, "bodies", turns, 1 if options.rounds < 3 else 2):
+    for turn, values in interleaved(console, "bodies", turns, 1):
         results.add(BODIES, turn.name, "operations/s", values, **turn.by)
 
 

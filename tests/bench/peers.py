@@ -17,6 +17,7 @@ from pathlib import Path
 from psycopg.conninfo import make_conninfo
 from rich.console import Console
 
+from tests.bench.floors import asked_at
 from tests.bench.proxy import DELAY, delaying
 from tests.bench.results import Results, Target, Turn, interleaved, pivot, show, targets_table
 from tests.bench.server import HERE, Server
@@ -65,7 +66,7 @@ def measure(server: Server, options: argparse.Namespace, results: Results, conso
     """Run all of them in turns."""
     missing = install(console)
     clients = [count for count in options.clients if count in (4, 16)] or options.clients[:1]
-    delayed = 4 if 4 in options.clients else options.clients[0]
+    delayed = asked_at(options.clients)
     with ExitStack() as stack:
         port = stack.enter_context(delaying(server.cluster.host, server.cluster.port))
         turns: list[Turn] = []
@@ -83,7 +84,12 @@ def measure(server: Server, options: argparse.Namespace, results: Results, conso
                 continue
             counts = [(near, PART, count) for count in clients] + [(far, DELAYED, delayed)]
             turns += [
-                Turn(f"{peer.name}|{part}", {"clients": count}, partial(_speed, at, peer, count, options.seconds))
+                Turn(
+                    f"{peer.name}|{part}",
+                    {"clients": count},
+                    partial(_speed, at, peer, count, options.seconds),
+                    count != delayed,
+                )
                 for at, part, count in counts
             ]
         for turn, values in interleaved(console, "peers", turns, options.rounds):
@@ -127,7 +133,7 @@ def install(console: Console) -> dict[str, str]:
 
 def targets(options: argparse.Namespace) -> list[Target]:
     """Return what is asked for."""
-    at: dict[str, float] = {"clients": 4 if 4 in options.clients else options.clients[0]}
+    at: dict[str, float] = {"clients": asked_at(options.clients)}
     return [
         Target(part, f"pyidem atomic, {flavour}", BEST, 2, by=at)
         for part in (PART, DELAYED)

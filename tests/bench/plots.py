@@ -38,6 +38,9 @@ def _lines(axes: Axes, records: list[Record], names: list[str], axis: str, base:
     if not axes.lines:
         return False
     axes.set_xscale("log", base=base)
+    axes.set_xticks(sorted({float(x) for line in axes.lines for x in line.get_xdata()}))
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_ylim(bottom=0)
     axes.set_xlabel(axis)
     axes.set_ylabel("operations/s")

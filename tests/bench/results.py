@@ -72,6 +72,12 @@ class Results:
         self.records.append(record)
         return record
 
+    def forget(self, *words: str) -> None:
+        """Drop the records of parts that are measured again."""
+        self.records = [record for record in self.records if record.part.replace(",", "").split()[0] not in words]
+        if "peers" in words:
+            self.notes = []
+
     def select(self, part: str, name: str | None = None, **by: float) -> list[Record]:
         """Return the records of a part, or those of one candidate, with these settings among theirs."""
         return [
@@ -97,17 +103,20 @@ class Results:
 
 @dataclass(frozen=True)
 class Turn:
-    """One thing to be measured several times: what it is called, and how one value is taken."""
+    """One thing to be measured several times: what it is called, and how one value is taken. Nice to know: once."""
 
     name: str
     by: dict[str, float]
     measure: Callable[[], float]
+    nice_to_know: bool = False
 
 
 def interleaved(console: Console, what: str, turns: list[Turn], rounds: int) -> list[tuple[Turn, list[float]]]:
     """Measure all in turns, so that a busy moment of the machine hits all alike."""
     values: list[list[float]] = [[] for _ in turns]
-    order = [number for _ in range(rounds) for number in range(len(turns))]
+    order = [
+        number for repeat in range(rounds) for number, turn in enumerate(turns) if repeat == 0 or not turn.nice_to_know
+    ]
     for number in track(order, what, console=console, disable=not console.is_terminal):
         values[number].append(turns[number].measure())
     return list(zip(turns, values, strict=True))
