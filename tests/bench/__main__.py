@@ -35,7 +35,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="make bench ARGS=...", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="what to measure; all, if none is named")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], metavar="PART", help="what to measure; all, if none is named"
+    )
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement (default: 1)")
     parser.add_argument(
         "--rounds",

@@ -117,6 +117,8 @@ def interleaved(console: Console, what: str, turns: list[Turn], rounds: int) -> 
     order = [
         number for repeat in range(rounds) for number, turn in enumerate(turns) if repeat == 0 or not turn.nice_to_know
     ]
+    if not console.is_terminal:
+        console.print(f"{what}: {len(order)} measurements")
     for number in track(order, what, console=console, disable=not console.is_terminal):
         values[number].append(turns[number].measure())
     return list(zip(turns, values, strict=True))

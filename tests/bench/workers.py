@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 PROCESSES = 2
@@ -20,10 +21,12 @@ class Workers:
     """Two processes that wait for orders."""
 
     def __init__(self, command: list[str | Path], dsn: str, stack: ExitStack) -> None:
+        # not a pipe, which would fill up where nobody reads it
+        self._said = stack.enter_context(TemporaryFile("w+"))  # noqa: SIM115 - the stack closes it
         self._processes = [
             stack.enter_context(
                 subprocess.Popen(
-                    [*command, dsn], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                    [*command, dsn], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True
                 )
             )
             for _ in range(PROCESSES)
@@ -47,14 +50,13 @@ class Workers:
             "p99": max(answer["p99"] for answer in answers),
         }
 
-    @staticmethod
-    def _answer(process: "subprocess.Popen[str]") -> dict[str, float]:
+    def _answer(self, process: "subprocess.Popen[str]") -> dict[str, float]:
         assert process.stdout is not None
-        assert process.stderr is not None
         line = process.stdout.readline()
         if not line:
             process.wait()
-            said = [line for line in process.stderr.read().splitlines() if "Error" in line or "failed" in line]
+            self._said.seek(0)
+            said = [line for line in self._said.read().splitlines() if "Error" in line or "failed" in line]
             raise WorkerFailed(said[-1].strip() if said else f"it ended with {process.returncode}")
         answer: dict[str, float] = json.loads(line)
         return answer

@@ -14,7 +14,7 @@ from typing import Any
 from psycopg.conninfo import conninfo_to_dict
 
 WORK = "insert into orders (amount, note) values (1, 'benchmark')"
-STORED = 100
+STORED = 20
 Operation = Callable[[str], object]
 AsyncOperation = Callable[[str], Awaitable[object]]
 
