@@ -12,8 +12,7 @@ PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test conformance soak mutants broken surroundings versions check format sql freeze revision wheel \
-  bench clean
+.PHONY: help demo test conformance soak mutants broken surroundings versions check format sql freeze revision wheel bench clean
 
 help: ## show this list
 	@echo "Usage: make TARGET [ARGS=\"...\"] [PYTHON=python3]"
