@@ -247,6 +247,7 @@ class Client:
                     self._commit(connection, row.key, token=row.token, attempt=row.attempt)
                 return
         for row in rows:
+            self._count += 1  # an answer names one attempt, and an attempt one key
             self._linger()
             self._finish(Held(row.key, row.token, row.attempt, row.created_at, None), "sweep")
 

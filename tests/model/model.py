@@ -949,8 +949,10 @@ class Session:
     ) -> Answer:
         """The handler returns the response; `raising` raises instead, and `greedy` reserves its own key before."""
         with self._statement():
+            # run begins with the lock, as once does, and keeps it even where there is a row
+            held = self._hold_key(key)
             row = self._seen(key)
-            if row is None and self._hold_key(key):
+            if row is None and held:
                 if self._hidden(key):
                     raise Refused(RETRY_THE_TRANSACTION)
                 if handler == "raising":
