@@ -36,6 +36,10 @@ SCRIPTS = list(dict.fromkeys(name for target in SPEED for name in (target.of, ta
 
 def measure(server: Server, options: argparse.Namespace, results: Results, console: Console) -> None:
     """Run all scripts in turns, and keep what they reached."""
+    # while nothing is there to vacuum
+    for name in dict.fromkeys(name for target in LOG for name in (target.name, target.of)):
+        written = server.wal_bytes(partial(server.pgbench, name, "-c", "1", "-t", str(WAL_TRANSACTIONS)))
+        results.add(WAL, name, "bytes", [written / WAL_TRANSACTIONS])
     asked = asked_at(options.clients)
     turns = [
         Turn(name, {"clients": clients}, partial(_speed, server, name, clients, options.seconds), clients != asked)
@@ -44,9 +48,6 @@ def measure(server: Server, options: argparse.Namespace, results: Results, conso
     ]
     for turn, values in interleaved(console, "SQL alone", turns, options.rounds):
         results.add(PART, turn.name, "operations/s", values, **turn.by)
-    for name in dict.fromkeys(name for target in LOG for name in (target.name, target.of)):
-        written = server.wal_bytes(partial(server.pgbench, name, "-c", "1", "-t", str(WAL_TRANSACTIONS)))
-        results.add(WAL, name, "bytes", [written / WAL_TRANSACTIONS])
     [(hot,)] = server.execute(
         "select n_tup_hot_upd::float / n_tup_upd from pg_stat_all_tables"
         " where relid = 'idem_private.reservation'::regclass"

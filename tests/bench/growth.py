@@ -72,8 +72,8 @@ def keys(server: Server, options: argparse.Namespace, results: Results, console:
         console.print(f"filling a database with {count:,} keys")
         dsn = server.install(f"keys_{count}", setup=False)
         server.execute(FILL % {"keys": count}, dsn=dsn)
-        run_psql(server.cluster, dsn, HERE / "setup.sql")
         _sizes(server, dsn, count, results)
+        run_psql(server.cluster, dsn, HERE / "setup.sql")
         define = {"keys": str(count), "prefix": "live-"}
         for name in ("atomic", "run", "once", "replay_of"):
             speed = partial(server.speed, name, CAPACITY_CLIENTS, options.seconds, dsn=dsn, define=define)

@@ -74,8 +74,11 @@ def _keys(results: Results, axes: Axes) -> bool:
 def _bodies(results: Results, axes: Axes) -> bool:
     axes.set_title("By length of the answer, which does not compress, 4 clients")
     drawn = _lines(axes, results.select(growth.BODIES), ["store", "replay"], "bytes", 2)
-    axes.set_yscale("log")
-    axes.set_ylim(bottom=None)
+    if drawn:
+        axes.set_ylim(auto=True)
+        axes.set_yscale("log")
+        axes.relim()
+        axes.autoscale(axis="y")
     return drawn
 
 

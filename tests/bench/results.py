@@ -133,7 +133,7 @@ def pivot(results: Results, part: str, names: list[str], axis: str, title: str, 
         mine = {record.by[axis]: record.median for record in found if record.name == name and axis in record.by}
         if mine:
             rows.append([name, *(f"{mine[column]:,.0f}" if column in mine else "" for column in columns)])
-    return title, ["", *(f"{column:g}" for column in columns)], rows
+    return title, ["", *(f"{column:,.0f}" for column in columns)], rows
 
 
 def show(console: Console, table: Table) -> None:
