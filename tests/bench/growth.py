@@ -21,6 +21,7 @@ HOT_CLIENTS = 64
 RETENTIONS = {2: 6, 4: 10, 8: 16}
 TRANSACTIONS = 2000
 CAPACITY_CLIENTS = 4
+AFTER_CHECKPOINT = "WAL bytes, atomic, after a checkpoint"
 # In one transaction with TRUNCATE, so that wal_level minimal writes no WAL for it; indexes are built afterwards.
 FILL = """
 begin;
@@ -78,6 +79,14 @@ def keys(server: Server, options: argparse.Namespace, results: Results, console:
         for name in ("atomic", "run", "once", "replay_of"):
             speed = partial(server.speed, name, CAPACITY_CLIENTS, options.seconds, dsn=dsn, define=define)
             turns.append(Turn(name.removesuffix("_of"), {"keys": count}, speed))
+        if count * 10 > options.keys:
+            # nearly every key is the first on its pages since a checkpoint: the most that images can cost
+            server.execute("checkpoint")
+            clients = ["-c", str(CAPACITY_CLIENTS), "-j", "2", "-t", str(TRANSACTIONS // 4)]
+            written = server.wal_bytes(partial(server.pgbench, "atomic", *clients, dsn=dsn))
+            results.add(
+                CAPACITY, AFTER_CHECKPOINT, "bytes", [written / (CAPACITY_CLIENTS * TRANSACTIONS // 4)], keys=count
+            )
         count *= 10
     server.execute("checkpoint")
     for turn, values in interleaved(console, "keys stored", turns, options.rounds):
@@ -145,7 +154,8 @@ def retention(server: Server, results: Results, console: Console) -> None:
 
 
 def capacity(server: Server, results: Results) -> None:
-    """Measure what one operation costs the processor and the log, with full-page images as in production."""
+    """Measure what one operation costs the processor, and the log but for full-page images."""
+    _full_page_writes(server, "off")
     for name in ("work", "atomic", "run", "once", "replay"):
         transactions = ["-c", str(CAPACITY_CLIENTS), "-j", "2", "-t", str(TRANSACTIONS)]
         count = CAPACITY_CLIENTS * TRANSACTIONS
@@ -160,6 +170,7 @@ def capacity(server: Server, results: Results) -> None:
         written = server.wal_bytes(work)
         results.add(CAPACITY, f"WAL bytes, {name}", "bytes", [written / count])
         results.add(CAPACITY, f"processor, {name}", "microseconds", [spent[0] * 1e6 / count])
+    _full_page_writes(server, "on")
 
 
 def targets(_: argparse.Namespace) -> list[Target]:
@@ -184,6 +195,11 @@ def report(options: argparse.Namespace, results: Results, console: Console) -> N
     rows = [[r.name, f"{r.median:,.0f}", r.unit] for r in results.select(CAPACITY)]
     show(console, ("What one key costs", ["", "", "unit"], rows))
     show(console, targets_table(results, targets(options), "Growth: achieved"))
+
+
+def _full_page_writes(server: Server, value: str) -> None:
+    server.execute(f"alter system set full_page_writes = {value}")
+    server.execute("select pg_reload_conf()")
 
 
 def _sizes(server: Server, dsn: str, count: int, results: Results) -> None:

@@ -66,7 +66,7 @@ def capacity(results: Results) -> str:
     one_core = SHARE * 1e6 / cost["processor, atomic"]
     memory = 64 * 2**30 * SHARE / index
     return (
-        markdown((f"One operation, {growth.CAPACITY_CLIENTS} clients, with full-page images", columns, rows))
+        markdown((f"One operation, {growth.CAPACITY_CLIENTS} clients, without full-page images", columns, rows))
         + f"A stored key with a short answer takes {stored['bytes stored, all']:,.0f} bytes: "
         f"{stored['bytes stored, table']:,.0f} in the table, {index:,.0f} in the primary key, "
         f"{stored['bytes stored, index on expiry']:,.0f} in the index on expiry (of {most:,.0f} keys). Answers come on"
@@ -74,7 +74,9 @@ def capacity(results: Results) -> str:
         f"So a day of {KEYS_PER_SECOND:,} keys a second, kept for the default of 24 hours, is"
         f" {per_day / 1e6:,.1f} million keys,"
         f" {per_day * stored['bytes stored, all'] / 1e9:,.0f} GB on disk and"
-        f" {cost['WAL bytes, atomic'] * per_day / 1e9:,.0f} GB of WAL, work included. It occupies"
+        f" {cost['WAL bytes, atomic'] * per_day / 1e9:,.0f} GB of WAL, work included. Full-page images come on top:"
+        f" right after a checkpoint, with random keys, one writes {stored[growth.AFTER_CHECKPOINT]:,.0f} bytes:"
+        " the further apart checkpoints are, the better. It occupies"
         f" {KEYS_PER_SECOND * cost['processor, atomic'] / 1e6:,.2f} cores.\n\n"
         "When to shard: what gives out first is the processor or the memory for the primary key, whose pages are"
         f" written at random. With half of each to spare, a core takes {one_core:,.0f} atomic operations a second, and"
