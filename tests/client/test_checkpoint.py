@@ -3,6 +3,7 @@
 # ruff: noqa: PT012 - the statements after pytest.raises are the block under test
 
 import contextlib
+import copy
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -255,8 +256,10 @@ def test_nothing_beats_while_that_which_locks_the_row_commits(
 
 
 def lose_next_commit(client: Client, op: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the next COMMIT of this operation succeed and its acknowledgement be lost."""
+    """Let the next COMMIT of this operation succeed and its acknowledgement be lost; none of its heartbeat's."""
     opened = op.source.open
+    if op._heartbeat is not None:
+        monkeypatch.setattr(op._heartbeat, "_source", copy.copy(op.source))
 
     def spoil(unit: Any) -> Any:
         commit = unit.commit
