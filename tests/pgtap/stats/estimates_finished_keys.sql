@@ -4,9 +4,9 @@ select plan(4);
 insert into idem.policies (name, max_batch) values ('few', 1000), ('many', 1000);
 select count(*) from idem.once_many('shop', array(select 'm' || n from generate_series(1, 900) as n), 'many');
 select count(*) from idem.once_many('shop', array(select 'f' || n from generate_series(1, 100) as n), 'few');
-analyze idem_private.reservation;
 set local idem.single_transaction = on;
-select idem.reserve('shop', 'open', mode => 'leased', policy => 'few');
+select count(*) from generate_series(1, 20) as n, idem.reserve('shop', 'open' || n, mode => 'leased', policy => 'few');
+analyze idem_private.reservation;
 
 select results_eq(
     'select policy, state, keys, estimated from idem.stats() where policy = ''many''',
