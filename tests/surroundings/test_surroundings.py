@@ -121,12 +121,13 @@ def recovered(idem: Idem[psycopg.Connection], place: Database) -> None:
     """An owner dies; its key lapses, is claimed, resolved, and taken over."""
     for key in ("claimed", "resolved", "retried"):
         idem.reserve(SCOPE, key, mode="leased", policy="again" if key == "retried" else "default")
-    with psycopg.connect(place.dsn, autocommit=True) as later:
+    # psycopg reads text as bytes where the encoding is SQL_ASCII
+    with psycopg.connect(place.dsn, autocommit=True, client_encoding="utf8") as later:
         later.execute("set idem.clock_offset = '2 minutes'")
         [row] = later.execute("select token from idem.claim_lapsed(key => 'claimed', scope => %s)", [SCOPE]).fetchall()
         assert complete(later, "claimed", row[0], scope=SCOPE, status=201)
         assert later.execute(
-            "select idem.resolve(%s, 'resolved', 'release', 'nobody had heard of it: naïve')", [SCOPE]
+            "select idem.resolve(%s, 'resolved', 'release', %s)", [SCOPE, "nobody had heard of it: naïve"]
         ).fetchone() == (True,)
         again = reserve(later, "retried", scope=SCOPE, mode="leased", policy="again")
         assert (again.outcome, again.attempt) == ("started", 2)

@@ -3491,7 +3491,7 @@ language sql immutable as $$
         ('idem.unbind_scope', 'execute', ''),
         ('idem.enable_testing', 'execute', ''),
         ('idem.disable_testing', 'execute', ''),
-        ('idem.distribute', 'execute', ''),
+        ('idem.distribute', 'execute', 'operator'),
         ('idem.keys', 'select', 'monitor, operator'),
         ('idem_private.reader', 'execute', 'monitor, operator'),
         ('idem_private.is_within', 'execute', 'monitor, operator')
