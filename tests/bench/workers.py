@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -41,8 +41,12 @@ class Workers:
         for process, mine in at_work:
             assert process.stdin is not None
             order: dict[str, Any] = {"candidate": candidate, "clients": mine, "seconds": seconds}
-            process.stdin.write(json.dumps(order) + "\n")
-            process.stdin.flush()
+            try:
+                process.stdin.write(json.dumps(order) + "\n")
+                process.stdin.flush()
+            except BrokenPipeError:  # it has ended already: its answer is none, and says why
+                with suppress(BrokenPipeError):
+                    process.stdin.close()
         answers = [self._answer(process) for process, _ in at_work]
         return {
             "speed": sum(answer["speed"] for answer in answers),
