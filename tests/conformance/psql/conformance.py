@@ -80,11 +80,16 @@ sessions = {}
 prepared = set()
 
 
+def quoted(path):
+    """What psql reads as one word, whatever is in the path."""
+    return "'" + str(path).replace("\\", "\\\\").replace("'", "''") + "'"
+
+
 def open_session(request):
     sessions[request["session"]] = psql = Psql(request["user"])
     if request["user"] not in prepared:
         prepared.add(request["user"])
-        psql.send(f"\\ir {HERE / 'idem.sql'}\n\\ir {HERE / 'refund.sql'}\nselect")
+        psql.send("".join(f"\\ir {quoted(HERE / name)}\n" for name in ("idem.sql", "refund.sql")) + "select")
     return {}
 
 
