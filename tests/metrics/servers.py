@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 def exporter(dsn: str, folder: Path, *more: str) -> Iterator[str]:
     """Run postgres_exporter with the query file and little else; yield its host and port."""
     options = ["--disable-default-metrics", "--disable-settings-metrics", f"--extend.query-path={QUERIES}", *more]
-    with _serving("prometheus-postgres-exporter", options, folder, {"DATA_SOURCE_NAME": dsn}) as address:
+    with _serving("prometheus-postgres-exporter", options, folder, {"DATA_SOURCE_NAME": dsn}, ready="/") as address:
         yield address
 
 
@@ -55,12 +55,14 @@ def prometheus(targets: Mapping[str, str], folder: Path) -> Iterator[Prometheus]
     every = {"scrape_interval": "2s", "evaluation_interval": "1s"}
     configuration.write_text(yaml.safe_dump({"global": every, "rule_files": [str(rules)], "scrape_configs": jobs}))
     options = [f"--config.file={configuration}", f"--storage.tsdb.path={folder / 'data'}"]
-    with _serving("prometheus", options, folder, {}) as address:
+    with _serving("prometheus", options, folder, {}, ready="/-/ready") as address:
         yield Prometheus(address)
 
 
 @contextmanager
-def _serving(program: str, options: list[str], folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+def _serving(
+    program: str, options: list[str], folder: Path, environment: Mapping[str, str], *, ready: str
+) -> Iterator[str]:
     found = find_program(program)
     assert found is not None, "the fixture `installation` has checked that it is there"
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -74,7 +76,7 @@ def _serving(program: str, options: list[str], folder: Path, environment: Mappin
             env={"PATH": "/usr/bin:/bin", **environment},
         )
     try:
-        wait_until(lambda: process.poll() is not None or _answers(address), f"{program} to listen")
+        wait_until(lambda: process.poll() is not None or _answers(f"http://{address}{ready}"), f"{program} to be ready")
         assert process.poll() is None, output.read_text()
         yield address
     finally:
@@ -82,10 +84,10 @@ def _serving(program: str, options: list[str], folder: Path, environment: Mappin
         process.wait()
 
 
-def _answers(address: str) -> bool:
-    host, port = address.split(":")
+def _answers(page: str) -> bool:
+    """Tell whether it serves: a port may listen, and answer 503, while the program still reads what it stores."""
     try:
-        socket.create_connection((host, int(port))).close()
+        urllib.request.urlopen(page).close()
     except OSError:
         return False
     return True
