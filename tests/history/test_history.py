@@ -10,8 +10,8 @@ from tests.history.storm import Outcome, weather
 from tests.mutants.broken import builds
 from tests.support.server import Server
 
-SEED = int(os.environ.get("PYIDEM_SOAK_SEED", "1"))
-MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES", "0"))
+SEED = int(os.environ.get("PYIDEM_SOAK_SEED") or "1")
+MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES") or "0")
 STORM_SECONDS = 60
 
 if MINUTES > 0:

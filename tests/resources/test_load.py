@@ -17,7 +17,7 @@ from tests.support.database import ROOT, Database
 from tests.support.server import Server
 from tests.support.waiting import wait_until
 
-MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES", "0"))
+MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES") or "0")
 SECONDS = MINUTES * 60 or 6
 CLIENTS = 4
 START_SECONDS = 5
