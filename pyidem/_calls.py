@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Generic, TypeVar
 from uuid import UUID, uuid4
 
@@ -47,11 +48,16 @@ class Call(Generic[T]):
 
     def numbered(self) -> tuple[str, tuple[Any, ...]]:
         """Return the text with `$1` and so on for placeholders, and the parameters in that order."""
-        names = list(self.params)
-        return _PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", self.sql), tuple(self.params.values())
+        return _numbered(self.sql, tuple(self.params)), tuple(self.params.values())
 
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+_UNSENDABLE = re.compile("[\0\ud800-\udfff]")
+
+
+@cache
+def _numbered(sql: str, names: tuple[str, ...]) -> str:
+    return _PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", sql)
 
 
 def reserve(
@@ -490,7 +496,7 @@ def _sendable(argument: str, value: object) -> object:
             f"the {argument} must be a str, not {type(value).__name__}",
             detail={"code": "not_a_string", "argument": argument},
         )
-    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
+    if _UNSENDABLE.search(value):
         raise KeyInvalid(
             f"the {argument} has characters that are not printable",
             detail={"code": "not_printable", "argument": argument},

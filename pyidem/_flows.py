@@ -18,7 +18,7 @@ from pyidem._drivers import BlockFlow, Body, Flow
 from pyidem._errors import LostReservation, NotCompleted, NotKept, reason_of
 from pyidem._operations import AtomicOperation, LeasedOperation, Operation
 from pyidem._patience import Patience
-from pyidem._transactions import entered, open_unit, repeatable_call, require_intact, single_call, undo
+from pyidem._transactions import commit, entered, open_unit, repeatable_call, require_intact, single_call, undo
 from pyidem._types import LapsedReservation
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -151,7 +151,10 @@ def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any, None]:
             if last_call is not None:
                 yield from op.stop_heartbeat()
                 verdict = yield partial(unit.call, last_call)
-            yield unit.rollback if verdict in _REPEATED else unit.commit
+            if last_call is None:
+                yield from commit(unit)
+            else:
+                yield unit.rollback if verdict in _REPEATED else unit.commit
             op.settle_transaction(verdict)
         except BaseException as error:
             yield from undo(unit, error)

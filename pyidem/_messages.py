@@ -9,7 +9,7 @@ from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import BlockFlow, Body, Flow, run_around, run_around_async
 from pyidem._errors import InProgress
-from pyidem._transactions import MAX_TRIES, entered, is_serialization_failure, require_intact, undo
+from pyidem._transactions import MAX_TRIES, commit, entered, is_serialization_failure, undo
 from pyidem._types import Handled
 
 V = TypeVar("V")
@@ -67,8 +67,7 @@ def _delivery(source: Source, mark: Call[str]) -> BlockFlow[Any, Handled[Any]]:
             yield unit.rollback
             return Handled(ran=False)
         value = yield Body(unit.handle)
-        require_intact(unit)
-        yield unit.commit
+        yield from commit(unit)
         return Handled(ran=True, value=value)
     except BaseException as error:
         yield from undo(unit, error)

@@ -16,6 +16,7 @@ MAX_TRIES = 5
 """How often what can be run again is run in all."""
 
 _SERIALIZATION_FAILURE = "40001"
+_FAILED_TRANSACTION = "25P02"
 _CONNECTION_STATES = ("08", "57P")
 _UNAVAILABLE_STATES = (*_CONNECTION_STATES, "53", "25006")
 """Lost, out of resources, or read-only as a standby is that has not been promoted yet."""
@@ -82,11 +83,23 @@ def repeatable_call(source: Source, call: Call[T]) -> Flow[T]:
 
 def require_intact(unit: Unit) -> None:
     """Refuse to commit what is left where the application has rolled back, and with it what was done at entry."""
-    if not unit.intact():
-        raise NotCompleted(
-            "the transaction was rolled back inside the block",
-            hint="To go on after an error, contain the error in a savepoint.",
-        )
+    if unit.intact() is False:
+        raise _rolled_back()
+
+
+def commit(unit: Unit) -> Flow[None]:
+    """Commit work after which no call of ours comes.
+
+    COMMIT of a transaction whose failed statement was hidden is a rollback, which says nothing. Where the driver cannot
+    tell, any call does: the server refuses it there.
+    """
+    require_intact(unit)
+    try:
+        yield partial(unit.commit, _calls.version() if unit.intact() is None else None)
+    except Exception as error:
+        if sqlstate_of(error) == _FAILED_TRANSACTION:
+            raise _rolled_back() from error
+        raise
 
 
 def is_serialization_failure(error: BaseException) -> bool:
@@ -111,6 +124,13 @@ def is_unavailable(error: BaseException) -> bool:
         kind.__module__ == "sqlalchemy.exc" and kind.__name__ == "TimeoutError" for kind in type(error).__mro__
     )
     return pool_timeout or isinstance(driver_error(error), OSError) or _is_lost_connection(error)
+
+
+def _rolled_back() -> NotCompleted:
+    return NotCompleted(
+        "the transaction was rolled back inside the block",
+        hint="To go on after an error, contain the error in a savepoint.",
+    )
 
 
 def _refuse_inside(*, single_transaction: bool) -> None:

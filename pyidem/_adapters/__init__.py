@@ -24,8 +24,11 @@ class Unit(Protocol):
     def inside(self) -> Any:
         """Tell whether a transaction was open already."""
 
-    def intact(self) -> bool:
-        """Tell whether the transaction that was begun is still open, not rolled back by the application. No I/O."""
+    def intact(self) -> bool | None:
+        """Tell whether the transaction that was begun can still be committed, or None where the driver cannot tell.
+
+        It cannot where the application has rolled back, or has hidden the error of a statement. No I/O.
+        """
 
     def begin(self, call: Call[Any] | None = None, *, read_committed: bool = False) -> Any:
         """Begin, and make a call: one round trip."""

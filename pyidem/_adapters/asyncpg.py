@@ -38,6 +38,9 @@ class AsyncpgLink:
             self._connection.exec_driver_sql("set transaction isolation level read committed")
         return None if call is None else self.call(call)
 
+    def intact(self) -> None:
+        """Return None: asyncpg does not say whether a statement has failed."""
+
     def call(self, call: Call[T]) -> T:
         """Make a call."""
         statement, parameters = call.numbered()

@@ -34,12 +34,12 @@ class DbapiUnit:
 
     def inside(self) -> bool:
         """Tell whether the connection says that it is in a transaction."""
-        status = getattr(getattr(self.handle, "info", None), "transaction_status", TransactionStatus.IDLE)
-        return bool(status != TransactionStatus.IDLE)
+        return self._status() not in (None, TransactionStatus.IDLE)
 
-    def intact(self) -> bool:
-        """Return True: a DB-API connection does not say who has ended its transaction."""
-        return True
+    def intact(self) -> bool | None:
+        """Tell whether no statement has failed, where the connection says so; who ends a transaction it never does."""
+        status = self._status()
+        return None if status is None else status != TransactionStatus.INERROR
 
     def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""
@@ -98,6 +98,11 @@ class DbapiUnit:
         """Close a connection that was made for this unit."""
         if self._owned:
             self.handle.close()
+
+    def _status(self) -> int | None:
+        """Return what libpq knows of the transaction, from drivers that are built on it."""
+        status: int | None = getattr(getattr(self.handle, "info", None), "transaction_status", None)
+        return status
 
     def _execute(self, statement: str) -> None:
         cursor = self.handle.cursor()

@@ -8,7 +8,7 @@ import threading
 from importlib import import_module
 from typing import Any, TypeVar
 
-from pyidem._adapters.psycopg import PsycopgUnit
+from pyidem._adapters.psycopg import PsycopgUnit, is_intact
 from pyidem._calls import Call
 from pyidem._errors import WrongMode
 
@@ -37,8 +37,8 @@ class DjangoUnit:
         return bool(self.handle.in_atomic_block or not self.handle.get_autocommit())
 
     def intact(self) -> bool:
-        """Tell whether Django is not going to roll back, whatever is asked of it."""
-        return not self.handle.needs_rollback
+        """Tell whether Django is not going to roll back, whatever is asked of it, and no statement has failed."""
+        return not self.handle.needs_rollback and is_intact(self.handle.connection)
 
     def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""

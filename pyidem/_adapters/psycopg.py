@@ -1,34 +1,38 @@
 """psycopg connections and pools.
 
 Statements are never prepared and no session state is set, so that all this works through a pooler in transaction mode.
-Pipeline mode puts BEGIN, a call and COMMIT into one round trip; a libpq before 14, which has none, takes one for each.
-Cursors are made here and not by the connection, whose cursor and row factories are the application's own, and results
-come in binary form, which DateStyle and IntervalStyle do not reach.
+In a transaction of its own BEGIN and a call, or a call and COMMIT, are one round trip. Cursors are made here and not by
+the connection, whose cursor and row factories are the application's own.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg import IsolationLevel
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import dict_row
 
+from pyidem._adapters.exchange import AnyConnection, exchange
 from pyidem._calls import Call
 from pyidem._errors import WrongMode
 
 T = TypeVar("T")
 
-_READ_COMMITTED = "set transaction isolation level read committed"
+_SAVEPOINT = b"savepoint pyidem"
+_RELEASE = b"release savepoint pyidem"
+_ROLLBACK_TO = b"rollback to savepoint pyidem"
+_COMMIT = b"commit"
+_ENDS = ("commit", "rollback")
 
 
 class PsycopgUnit:
     """One transaction on a psycopg connection.
 
-    Its own transaction is psycopg's `Transaction`: the application's `connection.transaction()` nests in it, and a
-    stray `connection.commit()` is refused. The connection is in autocommit mode meanwhile, for otherwise psycopg would
-    spend a round trip on another BEGIN. Inside a transaction that is open already it is a savepoint. A joined
-    transaction is the application's, and ended only on demand.
+    One of its own is begun below psycopg, which sees from the server's answers that there is one: the application's
+    `connection.transaction()` nests in it, autocommit mode is no matter, and a stray `commit()` or `rollback()` is
+    refused. Inside a transaction that is open already it is a savepoint. A joined transaction is the application's, and
+    ended only on demand.
     """
 
     def __init__(
@@ -42,114 +46,80 @@ class PsycopgUnit:
         self._joined = joined
         self._give_back = give_back
         self._nested = False
-        self._autocommit_lent = False
-        self._transaction: psycopg.Transaction | None = None
 
     def inside(self) -> bool:
         """Tell whether the connection is in a transaction."""
         return in_transaction(self.handle)
 
     def intact(self) -> bool:
-        """Return True: psycopg lets nobody else end the transaction."""
-        return True
+        """Tell whether the transaction is open, and no statement in it has failed."""
+        return is_intact(self.handle)
 
     def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""
         if self._joined:
             refuse_autocommit(self.handle)
-        self._take_over()
-        with self._round_trip():
-            self._open(read_committed=read_committed)
-            cursor = self._send(call)
-        return _read(call, cursor)
+        elif self.inside():
+            self._nested = True
+            self._execute(_SAVEPOINT)
+        else:
+            answer = self._exchange((beginning(self.handle, read_committed=read_committed),), call)
+            guard(self.handle, _refuse_end)
+            return answer
+        return None if call is None else self.call(call)
 
     def call(self, call: Call[T]) -> T:
         """Make a call."""
-        return call.decode(self._send(call).fetchall())
+        cursor = psycopg.Cursor(self.handle, row_factory=dict_row)
+        cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
+        return call.decode(cursor.fetchall())
 
     def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
-        with self._round_trip() as shared:
-            cursor = self._send(call)
-            early: T | None = None
-            if not shared:  # it may say that nothing is to be committed
-                early = _read(call, cursor)
-            self._commit()
-        self._hand_back()
-        if shared:
-            return _read(call, cursor)
-        return early
+        if not self._joined and not self._nested:
+            unguard(self.handle)
+            return self._exchange((), call, (_COMMIT,))
+        answer = None if call is None else self.call(call)  # it may say that nothing is to be committed
+        if self._nested:
+            self._execute(_RELEASE)
+            self._nested = False
+        else:
+            self.handle.commit()
+        return answer
 
     def once(self, call: Call[T]) -> T:
         """Make a call in a transaction of its own."""
-        self._take_over()
-        with self._round_trip():
-            self._open(read_committed=True)
-            cursor = self._send(call)
-            self._commit()
-        self._hand_back()
-        return call.decode(cursor.fetchall())
+        if not self.inside():
+            return self._exchange((beginning(self.handle, read_committed=True),), call, (_COMMIT,))  # type: ignore[return-value]
+        answer = self.begin(call)
+        self.commit()
+        return answer  # type: ignore[return-value]
 
     def rollback(self) -> None:
         """Roll back, unless the connection is lost and the server has done so."""
-        transaction, self._transaction = self._transaction, None
         if self.handle.closed:
             return
-        if transaction is None:
-            if not self._nested:
-                self.handle.rollback()
+        if self._nested:
+            self._execute(_ROLLBACK_TO)
+            self._execute(_RELEASE)
+            self._nested = False
         else:
-            transaction.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
-        self._hand_back()
+            unguard(self.handle)
+            self.handle.rollback()
 
     def close(self) -> None:
         """Give the connection back to where it came from."""
         if self._give_back is not None:
             self._give_back(self.handle)
 
-    @contextmanager
-    def _round_trip(self) -> Iterator[bool]:
-        """Send what is in the block at once, and tell whether that is possible."""
-        if self._joined or self._nested or not psycopg.Pipeline.is_supported():
-            yield False
-        else:
-            with _first_error(), self.handle.pipeline():
-                yield True
+    def _exchange(self, before: tuple[bytes, ...], call: Call[T] | None, after: tuple[bytes, ...] = ()) -> T | None:
+        refuse_pipeline(self.handle)
+        with self.handle.lock:
+            rows = self.handle.wait(exchange(self.handle, before, call, after))
+        return None if call is None else call.decode(rows)
 
-    def _take_over(self) -> None:
-        """Prepare the connection for a transaction that is begun here and not by its next statement."""
-        if self._joined:
-            return
-        self._nested = in_transaction(self.handle)
-        if not self._nested and not self.handle.autocommit:
-            self.handle.autocommit = True
-            self._autocommit_lent = True
-
-    def _hand_back(self) -> None:
-        if self._autocommit_lent:
-            self.handle.autocommit = False
-            self._autocommit_lent = False
-
-    def _open(self, *, read_committed: bool) -> None:
-        if self._joined:
-            return
-        self._transaction = psycopg.Transaction(self.handle)
-        self._transaction.__enter__()
-        if read_committed and not self._nested:
-            self.handle.execute(_READ_COMMITTED, prepare=False)
-
-    def _send(self, call: Call[Any] | None) -> psycopg.Cursor[dict[str, Any]]:
-        cursor = psycopg.Cursor(self.handle, row_factory=dict_row)
-        if call is not None:
-            cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
-        return cursor
-
-    def _commit(self) -> None:
-        transaction, self._transaction = self._transaction, None
-        if transaction is None:
-            self.handle.commit()
-        else:
-            transaction.__exit__(None, None, None)
+    def _execute(self, command: bytes) -> None:
+        psycopg.Cursor(self.handle).execute(command, prepare=False)
 
 
 class AsyncPsycopgUnit:
@@ -166,115 +136,86 @@ class AsyncPsycopgUnit:
         self._joined = joined
         self._give_back = give_back
         self._nested = False
-        self._autocommit_lent = False
-        self._transaction: psycopg.AsyncTransaction | None = None
 
     async def inside(self) -> bool:
         """Tell whether the connection is in a transaction."""
         return in_transaction(self.handle)
 
     def intact(self) -> bool:
-        """Return True: psycopg lets nobody else end the transaction."""
-        return True
+        """Tell whether the transaction is open, and no statement in it has failed."""
+        return is_intact(self.handle)
 
     async def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""
         if self._joined:
             refuse_autocommit(self.handle)
-        await self._take_over()
-        async with self._round_trip():
-            await self._open(read_committed=read_committed)
-            cursor = await self._send(call)
-        return await _read_async(call, cursor)
+        elif in_transaction(self.handle):
+            self._nested = True
+            await self._execute(_SAVEPOINT)
+        else:
+            answer = await self._exchange((beginning(self.handle, read_committed=read_committed),), call)
+            guard(self.handle, _refuse_end_async)
+            return answer
+        if call is None:
+            return None
+        return await self.call(call)
 
     async def call(self, call: Call[T]) -> T:
         """Make a call."""
-        cursor = await self._send(call)
+        cursor = psycopg.AsyncCursor(self.handle, row_factory=dict_row)
+        await cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
         return call.decode(await cursor.fetchall())
 
     async def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
-        async with self._round_trip() as shared:
-            cursor = await self._send(call)
-            early: T | None = None
-            if not shared:  # it may say that nothing is to be committed
-                early = await _read_async(call, cursor)
-            await self._commit()
-        await self._hand_back()
-        if shared:
-            return await _read_async(call, cursor)
-        return early
+        if not self._joined and not self._nested:
+            unguard(self.handle)
+            return await self._exchange((), call, (_COMMIT,))
+        answer = None
+        if call is not None:
+            answer = await self.call(call)  # it may say that nothing is to be committed
+        if self._nested:
+            await self._execute(_RELEASE)
+            self._nested = False
+        else:
+            await self.handle.commit()
+        return answer
 
     async def once(self, call: Call[T]) -> T:
         """Make a call in a transaction of its own."""
-        await self._take_over()
-        async with self._round_trip():
-            await self._open(read_committed=True)
-            cursor = await self._send(call)
-            await self._commit()
-        await self._hand_back()
-        return call.decode(await cursor.fetchall())
+        if not in_transaction(self.handle):
+            return await self._exchange((beginning(self.handle, read_committed=True),), call, (_COMMIT,))  # type: ignore[return-value]
+        answer = await self.begin(call)
+        await self.commit()
+        return answer  # type: ignore[return-value]
 
     async def rollback(self) -> None:
         """Roll back, unless the connection is lost and the server has done so."""
-        transaction, self._transaction = self._transaction, None
         if self.handle.closed:
             return
-        if transaction is None:
-            if not self._nested:
-                await self.handle.rollback()
+        if self._nested:
+            await self._execute(_ROLLBACK_TO)
+            await self._execute(_RELEASE)
+            self._nested = False
         else:
-            await transaction.__aexit__(psycopg.Rollback, psycopg.Rollback(), None)
-        await self._hand_back()
+            unguard(self.handle)
+            await self.handle.rollback()
 
     async def close(self) -> None:
         """Give the connection back to where it came from."""
         if self._give_back is not None:
             await self._give_back(self.handle)
 
-    @asynccontextmanager
-    async def _round_trip(self) -> AsyncIterator[bool]:
-        if self._joined or self._nested or not psycopg.AsyncPipeline.is_supported():
-            yield False
-        else:
-            with _first_error():
-                async with self.handle.pipeline():
-                    yield True
+    async def _exchange(
+        self, before: tuple[bytes, ...], call: Call[T] | None, after: tuple[bytes, ...] = ()
+    ) -> T | None:
+        refuse_pipeline(self.handle)
+        async with self.handle.lock:
+            rows = await self.handle.wait(exchange(self.handle, before, call, after))
+        return None if call is None else call.decode(rows)
 
-    async def _take_over(self) -> None:
-        """Prepare the connection for a transaction that is begun here and not by its next statement."""
-        if self._joined:
-            return
-        self._nested = in_transaction(self.handle)
-        if not self._nested and not self.handle.autocommit:
-            await self.handle.set_autocommit(True)
-            self._autocommit_lent = True
-
-    async def _hand_back(self) -> None:
-        if self._autocommit_lent:
-            await self.handle.set_autocommit(False)
-            self._autocommit_lent = False
-
-    async def _open(self, *, read_committed: bool) -> None:
-        if self._joined:
-            return
-        self._transaction = psycopg.AsyncTransaction(self.handle)
-        await self._transaction.__aenter__()
-        if read_committed and not self._nested:
-            await self.handle.execute(_READ_COMMITTED, prepare=False)
-
-    async def _send(self, call: Call[Any] | None) -> psycopg.AsyncCursor[dict[str, Any]]:
-        cursor = psycopg.AsyncCursor(self.handle, row_factory=dict_row)
-        if call is not None:
-            await cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
-        return cursor
-
-    async def _commit(self) -> None:
-        transaction, self._transaction = self._transaction, None
-        if transaction is None:
-            await self.handle.commit()
-        else:
-            await transaction.__aexit__(None, None, None)
+    async def _execute(self, command: bytes) -> None:
+        await psycopg.AsyncCursor(self.handle).execute(command, prepare=False)
 
 
 class ConnectionSource:
@@ -337,15 +278,50 @@ class AsyncPoolSource:
         return AsyncPsycopgUnit(await self._pool.getconn(), give_back=self._pool.putconn)
 
 
-_AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
-
-
-def in_transaction(connection: _AnyConnection) -> bool:
+def in_transaction(connection: AnyConnection) -> bool:
     """Tell whether a transaction is open, from what the server said last; this asks nothing."""
     return connection.info.transaction_status != TransactionStatus.IDLE
 
 
-def refuse_autocommit(connection: _AnyConnection) -> None:
+def is_intact(connection: AnyConnection) -> bool:
+    """Tell whether a transaction is open and sound; of a lost connection the next statement tells more."""
+    return connection.closed or connection.info.transaction_status == TransactionStatus.INTRANS
+
+
+def beginning(connection: AnyConnection, *, read_committed: bool) -> bytes:
+    """Return what begins a transaction as the connection is set to begin its own, or in READ COMMITTED."""
+    level = IsolationLevel.READ_COMMITTED if read_committed else connection.isolation_level
+    parts = ["begin"]
+    if level is not None:
+        parts.append(f"isolation level {level.name.replace('_', ' ')}")
+    if connection.read_only is not None:
+        parts.append("read only" if connection.read_only else "read write")
+    if connection.deferrable is not None:
+        parts.append("deferrable" if connection.deferrable else "not deferrable")
+    return " ".join(parts).encode()
+
+
+def guard(connection: AnyConnection, refusal: Callable[[], Any]) -> None:
+    """Refuse to have the transaction ended by the application, as psycopg does within a block of its own."""
+    vars(connection).update(dict.fromkeys(_ENDS, refusal))
+
+
+def unguard(connection: AnyConnection) -> None:
+    """Leave the connection as it was."""
+    for end in _ENDS:
+        vars(connection).pop(end, None)
+
+
+def refuse_pipeline(connection: AnyConnection) -> None:
+    """Refuse to begin or end a transaction among statements whose results are still to come."""
+    if connection.pgconn.pipeline_status != PipelineStatus.OFF:
+        raise WrongMode(
+            "the connection is in pipeline mode",
+            hint="Leave connection.pipeline() first; inside a block it may be used around the work.",
+        )
+
+
+def refuse_autocommit(connection: AnyConnection) -> None:
     """Refuse to join a transaction that does not exist: each statement would commit by itself."""
     if connection.autocommit and not in_transaction(connection):
         raise WrongMode(
@@ -354,24 +330,13 @@ def refuse_autocommit(connection: _AnyConnection) -> None:
         )
 
 
-@contextmanager
-def _first_error() -> Iterator[None]:
-    """Raise what went wrong in a pipeline, not that the statements after it were skipped.
-
-    Which of the two psycopg raises depends on how the server's answer is cut into packets.
-    """
-    try:
-        yield
-    except psycopg.errors.PipelineAborted as aborted:
-        first = aborted.__context__
-        if isinstance(first, psycopg.Error):
-            raise first from None
-        raise
+def _refuse_end() -> None:
+    raise WrongMode(
+        "the transaction of this block was about to be ended inside it",
+        hint="The block commits at its end, and rolls back if an exception leaves it. To end it yourself, join your own"
+        " transaction: on=, commit=False.",
+    )
 
 
-def _read(call: Call[T] | None, cursor: psycopg.Cursor[dict[str, Any]]) -> T | None:
-    return None if call is None else call.decode(cursor.fetchall())
-
-
-async def _read_async(call: Call[T] | None, cursor: psycopg.AsyncCursor[dict[str, Any]]) -> T | None:
-    return None if call is None else call.decode(await cursor.fetchall())
+async def _refuse_end_async() -> None:
+    _refuse_end()

@@ -44,9 +44,9 @@ class SqlalchemyUnit:
         """Tell whether SQLAlchemy was in a transaction before this unit came."""
         return self._inside
 
-    def intact(self) -> bool:
-        """Tell whether the application has not rolled back."""
-        return not self._rolled_back
+    def intact(self) -> bool | None:
+        """Tell whether the application has not rolled back, and no statement has failed."""
+        return not self._rolled_back and self._attach().intact()
 
     def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""
@@ -193,6 +193,9 @@ class _GreenletLink:
 
     def begin(self, call: Call[Any] | None, *, read_committed: bool) -> Any:
         return self._run(lambda _: self._unit.begin(call, read_committed=read_committed))
+
+    def intact(self) -> bool:
+        return self._unit.intact()
 
     def call(self, call: Call[Any]) -> Any:
         return self._run(lambda _: self._unit.call(call))

@@ -24,8 +24,8 @@ class AsyncSqlalchemyUnit:
         """Tell whether SQLAlchemy was in a transaction before this unit came."""
         return self._unit.inside()
 
-    def intact(self) -> bool:
-        """Tell whether the application has not rolled back."""
+    def intact(self) -> bool | None:
+        """Tell whether the application has not rolled back, and no statement has failed."""
         return self._unit.intact()
 
     async def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:

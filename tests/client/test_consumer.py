@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from pyidem import Handled, InProgress, KeyInvalid, NoSuchPolicy, NotCompleted
+from pyidem import Handled, InProgress, KeyInvalid, NoSuchPolicy, NotCompleted, WrongMode
 from pyidem._errors import sqlstate_of
 from tests.client.flavours import FLAVOURS, Client, OpenClient
 from tests.support.database import Database
@@ -236,17 +237,35 @@ def test_a_handler_that_rolls_back_has_not_handled_the_message(
     assert (orders(scope), client.lookup(scope, "m1").outcome) == (0, "absent")
 
 
-def test_a_handler_cannot_commit_by_itself(open_client: OpenClient, scope: str, orders: Count) -> None:
-    for name in ("sync-pool", "sync-engine", "async-sessionmaker", "async-asyncpg_engine"):
+def test_a_handler_cannot_end_the_transaction_by_itself(open_client: OpenClient, scope: str, orders: Count) -> None:
+    ends = [("sync-pool", "commit"), ("sync-pool", "rollback"), ("async-pool", "commit"), ("async-pool", "rollback")]
+    ends += [(name, "commit") for name in ("sync-engine", "async-sessionmaker", "async-asyncpg_engine")]
+    for name, end in ends:
         client = open_client(name)
 
         def work(connection: Any, _: Message) -> None:
             client.insert(connection, scope)  # noqa: B023 - it is called within the loop
-            client.finish(connection.commit())  # noqa: B023
+            client.finish(getattr(connection, end)())  # noqa: B023
 
-        with pytest.raises(Exception, match=r"[Cc]ommit"):
-            consumer(client, scope, work)(Message(name))
+        with pytest.raises(WrongMode, match="inside it"):
+            consumer(client, scope, work)(Message(f"{name} {end}"))
+        assert client.lookup(scope, f"{name} {end}").outcome == "absent"
     assert orders(scope) == 0
+
+
+def test_a_handler_that_hides_a_failed_statement_has_not_handled_the_message(
+    client: Client, scope: str, orders: Count
+) -> None:
+    def work(connection: Any, _: Message) -> None:
+        client.insert(connection, scope)
+        with suppress(Exception):
+            client.execute(connection, "select 1 / 0")
+
+    with pytest.raises(NotCompleted, match="rolled back inside"):
+        consumer(client, scope, work)(M1)
+    assert (orders(scope), client.lookup(scope, "m1").outcome) == (0, "absent")
+    assert consumer(client, scope, inserting(client, scope))(M1).ran
+    assert orders(scope) == 1
 
 
 def test_a_killed_worker_leaves_no_mark_before_its_commit_and_one_after(

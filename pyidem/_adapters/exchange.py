@@ -1,0 +1,88 @@
+"""Several commands in one round trip, on the libpq functions that psycopg publishes.
+
+psycopg's own pipeline mode sends every command by itself and waits in between: eleven waits for an atomic operation,
+and twice the processor time of what is done here, where all is sent at once and awaited once. Values are dumped and
+loaded by psycopg, as the connection's adapters say.
+
+Nothing is prepared, and results come in binary form, which DateStyle and IntervalStyle do not reach.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import psycopg
+from psycopg import adapt, generators
+from psycopg.abc import PQGen, Transformer
+from psycopg.adapt import PyFormat
+from psycopg.pq import ConnStatus, ExecStatus, Format
+from psycopg.pq.abc import PGconn, PGresult
+
+from pyidem._calls import Call
+
+AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
+Commands = tuple[bytes, ...]
+
+
+def exchange(
+    connection: AnyConnection, before: Commands, call: Call[Any] | None, after: Commands = ()
+) -> PQGen[list[Mapping[str, Any]]]:
+    """Send commands, a call and more commands; return its rows, or raise the error of the first that failed.
+
+    After a failure the server skips the rest. `connection.wait` runs this, under `connection.lock`.
+    """
+    pgconn = connection.pgconn
+    transformer = adapt.Transformer(connection)
+    posts: list[Callable[[], None]] = [partial(pgconn.send_query_params, command, None) for command in before]
+    if call is not None:
+        posts.append(_post(pgconn, transformer, call))
+    posts += [partial(pgconn.send_query_params, command, None) for command in after]
+    results = yield from (_at_once if psycopg.Pipeline.is_supported() else _one_by_one)(pgconn, posts)
+    for result in results:
+        if result.status == ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(result, encoding=connection.info.encoding)
+    return [] if call is None else _rows(transformer, results[len(before)])
+
+
+def _at_once(pgconn: PGconn, posts: list[Callable[[], None]]) -> PQGen[list[PGresult]]:
+    pgconn.enter_pipeline_mode()
+    try:
+        for post in posts:
+            post()
+        pgconn.pipeline_sync()
+        yield from generators.send(pgconn)
+        results = []
+        for _ in posts:
+            results += yield from generators.fetch_many(pgconn)
+        yield from generators.fetch_many(pgconn)  # what says that all is done
+    finally:
+        # What was interrupted half-way stays in the mode, and whoever gets the connection back can tell.
+        if pgconn.status == ConnStatus.OK:
+            with suppress(psycopg.OperationalError):
+                pgconn.exit_pipeline_mode()
+    return results
+
+
+def _one_by_one(pgconn: PGconn, posts: list[Callable[[], None]]) -> PQGen[list[PGresult]]:
+    """Do the same with a libpq before 14, which has no pipeline mode."""
+    results: list[PGresult] = []
+    for post in posts:
+        post()
+        results += yield from generators.execute(pgconn)
+        if results[-1].status == ExecStatus.FATAL_ERROR:
+            break
+    return results
+
+
+def _post(pgconn: PGconn, transformer: Transformer, call: Call[Any]) -> Callable[[], None]:
+    statement, parameters = call.numbered()
+    values = transformer.dump_sequence(parameters, [PyFormat.AUTO] * len(parameters))
+    types, formats = transformer.types, transformer.formats
+    return partial(pgconn.send_query_params, statement.encode(), values, types, formats, Format.BINARY)
+
+
+def _rows(transformer: Transformer, result: PGresult) -> list[Mapping[str, Any]]:
+    transformer.set_pgresult(result)
+    names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+    return transformer.load_rows(0, result.ntuples, lambda values: dict(zip(names, values, strict=True)))
