@@ -28,6 +28,18 @@ begin
                 return answer;
             end if;
         end if;
+        if run.args is null then
+            perform
+            from pg_catalog.pg_proc as p
+            where p.oid operator(pg_catalog.=) run.handler::pg_catalog.oid and p.proisstrict;
+            if found then
+                raise exception using
+                    errcode = '22023',
+                    message = 'args is null and the handler STRICT: it would not be called, and yet count as done',
+                    detail = pg_catalog.jsonb_build_object('code', 'args_missing', 'argument', 'args')::pg_catalog.text,
+                    hint = 'Pass args, or declare the handler CALLED ON NULL INPUT.';
+            end if;
+        end if;
         execute
             'select array[' operator(pg_catalog.||) pg_catalog.left(
                 signature,

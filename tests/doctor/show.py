@@ -36,7 +36,7 @@ WRONG: dict[str, Change] = {
     "a function edited by hand": execute(
         *HEALTHY,
         "create or replace function idem.version() returns text language sql immutable security definer"
-        " set search_path = pg_catalog, pg_temp as $$ select '0.1.0.dev0'::text /* mine */ $$",
+        " set search_path = pg_catalog, pg_temp as $$ select '0.1.0'::text /* mine */ $$",
     ),
     "EXECUTE revoked": execute(*HEALTHY, "revoke execute on function idem.reserve from app"),
     "an upgrade is missing": execute(

@@ -13,6 +13,7 @@ from tests.migrations.next_version import FIRST, SECOND, UP_BY_HAND, Checkout, c
 def checkout(tmp_path: Path) -> Checkout:
     """A copy whose first revision is not released."""
     copy = copy_of_this_version(tmp_path)
+    (copy.migrations / "RELEASED").write_text("")
     copy.must_freeze("freeze")
     return copy
 

@@ -5293,6 +5293,18 @@ begin
                 return answer;
             end if;
         end if;
+        if run.args is null then
+            perform
+            from pg_catalog.pg_proc as p
+            where p.oid operator(pg_catalog.=) run.handler::pg_catalog.oid and p.proisstrict;
+            if found then
+                raise exception using
+                    errcode = '22023',
+                    message = 'args is null and the handler STRICT: it would not be called, and yet count as done',
+                    detail = pg_catalog.jsonb_build_object('code', 'args_missing', 'argument', 'args')::pg_catalog.text,
+                    hint = 'Pass args, or declare the handler CALLED ON NULL INPUT.';
+            end if;
+        end if;
         execute
             'select array[' operator(pg_catalog.||) pg_catalog.left(
                 signature,
@@ -6059,7 +6071,7 @@ revoke all on function idem.policy_document(text) from public;
 -- sql/operation/version.sql
 create or replace function idem.version() returns text
 language sql immutable security definer set search_path = pg_catalog, pg_temp as $$
-    select '0.1.0.dev0'::text
+    select '0.1.0'::text
 $$;
 
 comment on function idem.version() is 'Version of pyidem that is installed in this database.';
