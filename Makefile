@@ -31,10 +31,11 @@ conformance: $(VENV)/dev.stamp ## play the scenarios in every language and race 
 	@LANGUAGES="$(LANGUAGES)" $(PY) -m tests.conformance.provision
 	@LANGUAGES="$(LANGUAGES)" $(PY) -m tests.conformance.run $(ARGS)
 
-soak: $(VENV)/dev.stamp ## search for a broken promise: the model, storms, then load, each MINUTES=10, from SEED=1 on
+soak: $(VENV)/dev.stamp ## search for a broken promise: model, storms, failovers, load, each MINUTES=10, from SEED=1 on
 	@$(PY) -m tests.support.provision
 	@PYIDEM_SOAK_MINUTES="$(MINUTES)" PYIDEM_SOAK_SEED="$(SEED)" $(PY) -m pytest -s \
-	  tests/model/test_model.py tests/history/test_history.py tests/resources/test_load.py $(ARGS)
+	  tests/model/test_model.py tests/history/test_history.py tests/failover/test_failover.py \
+	  tests/resources/test_load.py $(ARGS)
 
 mutants: $(VENV)/dev.stamp ## break the SQL line by line and see a test fail each time, e.g. ARGS="takeover"
 	@$(PY) -m tests.support.provision

@@ -3,8 +3,10 @@
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -15,8 +17,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from pyidem.embedded import Cluster
-from tests.history.check import judge
-from tests.history.record import OK
+from tests.history.check import Violation, judge
+from tests.history.record import OK, History
 from tests.history.storm import APPLICATION, SETTINGS, Clients, figures, remains, stage
 from tests.support.calls import complete, lookup, reserve
 from tests.support.database import ROOT, Database
@@ -24,6 +26,8 @@ from tests.support.server import Server
 from tests.support.standby import Standby
 from tests.support.waiting import wait_until
 
+SEED = int(os.environ.get("PYIDEM_SOAK_SEED") or "1")
+MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES") or "0")
 ENOUGH = 150
 LONGEST_SECONDS = 90
 
@@ -85,24 +89,36 @@ def replicated(installation: Server, *, synchronous: bool) -> Iterator[Pair]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 def test_with_a_synchronous_standby_a_failover_in_a_storm_breaks_no_promise(
     installation: Server, tmp_path: Path
 ) -> None:
     """The clients know both servers, and find the new one by themselves."""
+    total: Counter[str] = Counter()
+    end = time.monotonic() + MINUTES * 60
+    for number in count(SEED):
+        history, violations = failover_in_a_storm(installation, tmp_path / str(number), number)
+        total.update(figures(history), failovers=1, violations=len(violations))
+        print(total, flush=True)
+        assert not violations, "\n".join(map(str, violations))
+        if time.monotonic() >= end:
+            break
+
+
+def failover_in_a_storm(installation: Server, folder: Path, seed: int) -> tuple[History, list[Violation]]:
+    folder.mkdir()
     with replicated(installation, synchronous=True) as pair:
-        crowd = Clients(pair.dsn, tmp_path, 6, LONGEST_SECONDS, "failover")
+        crowd = Clients(pair.dsn, folder, 6, LONGEST_SECONDS, f"failover {seed}")
         try:
             wait_until(lambda: done(crowd) > ENOUGH, "something to be done", timeout=LONGEST_SECONDS)
-            crowd.kill(Random(1))
+            crowd.kill(Random(seed))
             pair.lose_the_primary()
             lost_at = time.monotonic_ns()
             wait_until(lambda: done(crowd, lost_at) > ENOUGH, "the new primary to be found", timeout=LONGEST_SECONDS)
         finally:
             crowd.stop()
         history = crowd.history()
-        violations = judge(history, remains(pair.copy))
-    print(figures(history))
-    assert not violations, "\n".join(map(str, violations))
+        return history, judge(history, remains(pair.copy))
 
 
 def done(crowd: Clients, since: int = 0) -> int:
