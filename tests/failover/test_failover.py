@@ -108,7 +108,7 @@ def test_with_a_synchronous_standby_a_failover_in_a_storm_breaks_no_promise(
 def failover_in_a_storm(installation: Server, folder: Path, seed: int) -> tuple[History, list[Violation]]:
     folder.mkdir()
     with replicated(installation, synchronous=True) as pair:
-        crowd = Clients(pair.dsn, folder, 6, LONGEST_SECONDS, f"failover {seed}")
+        crowd = Clients(pair.dsn, folder, 6, LONGEST_SECONDS, f"failover-{seed}")
         try:
             wait_until(lambda: done(crowd) > ENOUGH, "something to be done", timeout=LONGEST_SECONDS)
             crowd.kill(Random(seed))
