@@ -34,7 +34,7 @@ BEGIN = "<!-- broken builds: written by `make broken` -->\n"
 END = "<!-- end of broken builds -->\n"
 NEWLINE = "\n"
 LONGEST = 100
-STORMS = 4
+STORMS = 16
 STORM_SECONDS = 15
 SEARCHES = 12
 
