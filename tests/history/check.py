@@ -279,6 +279,17 @@ def only_the_owner_finishes(case: Case) -> Iterator[Violation]:
 
 
 @rule
+def a_claim_has_a_token_of_its_own(case: Case) -> Iterator[Violation]:
+    """I6: what a resolver is given no other owner has, or either could finish what the other is at."""
+    holders: dict[str, Acquisition] = {}
+    for acquisition in case.acquisitions:
+        other = holders.setdefault(acquisition.token, acquisition)
+        if other is not acquisition and "claim" in (acquisition.call.name, other.call.name):
+            evidence = f"{acquisition.call.op} has the token of {other.call.op}"
+            yield Violation("own token", acquisition.life.key, evidence)
+
+
+@rule
 def attempts_are_counted(case: Case) -> Iterator[Violation]:
     """In one life each takeover, or reserve after a release, has a higher attempt than all before."""
     last: dict[Life, Acquisition] = {}

@@ -203,6 +203,11 @@ def a_time_before_the_call(calls: list[Call], _: list[Any], __: list[Any]) -> No
 
 def another_downstream_key(calls: list[Call], _: list[Any], __: list[Any]) -> None:
     calls.append(call("c.1", "claim", 3, {"rows": [{"key": KEY, "downstream_key": "e", "created_at": micros(0),
+                                                      "token": "t2", "attempt": 1}]}))  # fmt: skip
+
+
+def a_token_that_another_has(calls: list[Call], _: list[Any], __: list[Any]) -> None:
+    calls.append(call("c.1", "claim", 3, {"rows": [{"key": KEY, "downstream_key": "d", "created_at": micros(0),
                                                       "token": "t1", "attempt": 1}]}))  # fmt: skip
 
 
@@ -225,6 +230,7 @@ def a_deadlock(calls: list[Call], _: list[Any], __: list[Any]) -> None:
         (lost_work, "acknowledged"),
         (refused_work, "refused"),
         (a_stale_owner, "stale owner"),
+        (a_token_that_another_has, "own token"),
         (an_attempt_twice, "attempt"),
         (a_forgotten_outcome, "forgotten"),
         (a_forgotten_attempt, "forgotten"),
