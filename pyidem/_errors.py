@@ -126,8 +126,8 @@ class KeyReused(IdempotencyError):
 
     @property
     def problem(self) -> dict[str, Any] | None:
-        """The problem document, with `mismatched`."""
-        return {**(super().problem or {}), "mismatched": self.mismatched}
+        """The problem document, with what differs where that is known."""
+        return {**(super().problem or {}), **({"mismatched": self.mismatched} if self.mismatched else {})}
 
 
 class _TryLater(IdempotencyError):
@@ -316,23 +316,32 @@ def unready(error: BaseException) -> NotReady | None:
 
 
 def outcome_error(reservation: "Reservation | HttpReservation") -> IdempotencyError | None:
-    """Return the error that stands for an outcome of reserve, or None where there is an answer or work to do."""
+    """Return the error that stands for an outcome of reserve, or None where there is an answer or work to do.
+
+    The texts are those of the database's own answers over HTTP.
+    """
     match reservation.outcome:
         case "mismatch":
             return KeyReused(
-                "This idempotency key was used before with a different request.", mismatched=reservation.mismatched
+                "This key belongs to another request. An attempt repeats the request exactly; another operation, or a"
+                " corrected request, takes a new key.",
+                mismatched=reservation.mismatched,
             )
         case "in_progress":
             return InProgress(
-                "A request with this idempotency key is being processed.", retry_after=reservation.retry_after
+                "Another attempt with this key is at work. Try again later, with the same key.",
+                retry_after=reservation.retry_after,
             )
         case "unresolved":
             return OutcomeUnknown(
-                "An earlier request with this idempotency key was interrupted; its outcome is being determined.",
+                "An earlier attempt with this key stopped half-way, and what it did is not known yet. Try again later,"
+                " with the same key; a new key could do it twice.",
                 retry_after=reservation.retry_after,
             )
         case "expired":
-            return KeyExpired("This idempotency key was used before and its answer is no longer kept.")
+            return KeyExpired(
+                "This key was used too long ago, and its answer is gone. A new operation takes a new key."
+            )
         case _:
             return None
 
@@ -341,9 +350,13 @@ def answered_error(reservation: "HttpReservation") -> IdempotencyError | None:
     """Return the error that stands for an outcome of http_reserve, with the answer; None for a replay."""
     match reservation.outcome:
         case "missing":
-            error: IdempotencyError | None = KeyMissing("The request has no idempotency key, and needs one.")
+            error: IdempotencyError | None = KeyMissing(
+                "This operation needs an Idempotency-Key header: one key for each operation, the same on every attempt."
+            )
         case "invalid":
-            error = KeyInvalid("The idempotency key is not acceptable.")
+            error = KeyInvalid(
+                "The Idempotency-Key header is one string, quoted or bare, that this resource accepts as a key."
+            )
         case _:
             error = outcome_error(reservation)
     return None if error is None else error.answered_by(reservation.response)

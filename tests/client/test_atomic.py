@@ -109,7 +109,8 @@ def test_another_request_under_the_same_key_is_refused(client: Client, scope: st
         "type": "about:blank",
         "title": "Idempotency key reused",
         "status": 422,
-        "detail": "This idempotency key was used before with a different request.",
+        "detail": "This key belongs to another request. An attempt repeats the request exactly; another operation, or a"
+        " corrected request, takes a new key.",
         "code": "idempotency_key_reused",
         "mismatched": ["/amount"],
     }

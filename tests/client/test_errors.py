@@ -110,3 +110,19 @@ def test_other_errors_stay_what_they_are(client_db: Database) -> None:
     assert isinstance(raised.value, psycopg.errors.InvalidParameterValue)
     own = LostReservation("lost")
     assert translate(own) is own
+
+
+def test_a_problem_reads_as_the_databases_own_does(client_db: Database) -> None:
+    with client_db.connect() as owner:
+        rows = owner.execute(
+            "select outcome, status, code, title, detail from idem_private.http_problems('ietf')"
+            " where outcome = any(%s)",
+            [list(OUTCOMES)],
+        ).fetchall()
+    assert len(rows) == len(OUTCOMES)
+    for outcome, *told in rows:
+        error = outcome_error(Reservation(outcome=outcome))
+        assert error is not None
+        assert error.problem == {"type": "about:blank"} | dict(
+            zip(("status", "code", "title", "detail"), told, strict=True)
+        )

@@ -9,8 +9,10 @@ from markdown_it import MarkdownIt
 from tests.docs.blocks import sections
 from tests.support.database import ROOT
 
-MONITORING = ROOT / "sql" / "monitoring"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("[!.]*/README.md")), MONITORING / "README.md"]
+PAGES = [
+    *(ROOT / page for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(page for page in sorted(ROOT.glob("[!.]*/**/README.md")) if "node_modules" not in page.parts),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
