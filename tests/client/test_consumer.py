@@ -216,7 +216,7 @@ def test_an_error_at_commit_leaves_no_mark(client: Client, scope: str, orders: C
         client.insert(connection, scope)
         client.execute(connection, "insert into invoices values (-1)")
 
-    with pytest.raises(Exception, match="foreign key"):
+    with pytest.raises(Exception, match="_fkey"):
         consumer(client, scope, work)(M1)
     assert (orders(scope), client.lookup(scope, "m1").outcome) == (0, "absent")
 
@@ -366,5 +366,5 @@ def test_errors_of_the_handler_are_those_of_its_driver(open_client: OpenClient, 
     def work(connection: Any, _: Message) -> None:
         connection.execute(text("select 1/0"))
 
-    with pytest.raises(DBAPIError, match="division by zero"):
+    with pytest.raises(DBAPIError, match="division by zero|Division durch Null"):
         consumer(open_client("sync-engine"), scope, work)(M1)

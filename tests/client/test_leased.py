@@ -125,7 +125,7 @@ def test_an_exception_after_the_commit_does_not_undo_the_answer(client: Client, 
 
 def test_a_transaction_that_fails_takes_its_answer_back(client: Client, scope: str, orders: Count) -> None:
     with client.leased(scope, "k") as op:
-        with pytest.raises(Exception, match="foreign key"), client.block(op.transaction) as connection:
+        with pytest.raises(Exception, match="_fkey"), client.block(op.transaction) as connection:
             client.insert(connection, scope)
             client.execute(connection, "insert into invoices values (-1)")
             op.complete(201, "first")

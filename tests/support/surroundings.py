@@ -37,7 +37,8 @@ SURROUNDINGS = {
     "summer time": Surroundings({"timezone": "Europe/Berlin"}),
     "client in latin 1": Surroundings(client_encoding="LATIN1"),
     "database in latin 1": Surroundings(encoding="LATIN1"),
-    "database in sql_ascii": Surroundings(encoding="SQL_ASCII", client_encoding="UTF8"),
+    # the setting is for the connections of the tests themselves, which would be given bytes
+    "database in sql_ascii": Surroundings({"client_encoding": "UTF8"}, encoding="SQL_ASCII", client_encoding="UTF8"),
     "german messages": Surroundings({"lc_messages": GERMAN}),
 }
 
