@@ -149,12 +149,13 @@ def leased_transaction(op: LeasedOperation[Any]) -> BlockFlow[Any, None]:
             last_call = op.completion() or op.arrival()
             verdict = None
             if last_call is not None:
+                require_intact(unit)
                 yield from op.stop_heartbeat()
                 verdict = yield partial(unit.call, last_call)
-            if last_call is None:
-                yield from commit(unit)
+            if verdict in _REPEATED:
+                yield unit.rollback
             else:
-                yield unit.rollback if verdict in _REPEATED else unit.commit
+                yield from commit(unit)
             op.settle_transaction(verdict)
         except BaseException as error:
             yield from undo(unit, error)

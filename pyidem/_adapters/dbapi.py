@@ -13,7 +13,7 @@ from psycopg.pq import TransactionStatus
 
 from pyidem._adapters import Unit, is_connection
 from pyidem._adapters.django import DjangoUnit, is_django
-from pyidem._adapters.psycopg import PsycopgUnit
+from pyidem._adapters.psycopg import BROKEN, PsycopgUnit
 from pyidem._calls import Call
 from pyidem._errors import WrongMode
 
@@ -37,9 +37,9 @@ class DbapiUnit:
         return self._status() not in (None, TransactionStatus.IDLE)
 
     def intact(self) -> bool | None:
-        """Tell whether no statement has failed, where the connection says so; who ends a transaction it never does."""
+        """Tell whether a transaction is open and no statement has failed, where the connection says so."""
         status = self._status()
-        return None if status is None else status != TransactionStatus.INERROR
+        return None if status is None else status not in BROKEN
 
     def begin(self, call: Call[T] | None = None, *, read_committed: bool = False) -> T | None:
         """Begin and make a call."""

@@ -8,7 +8,6 @@ Nothing is prepared, and results come in binary form, which DateStyle and Interv
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ import psycopg
 from psycopg import adapt, generators
 from psycopg.abc import PQGen, Transformer
 from psycopg.adapt import PyFormat
-from psycopg.pq import ConnStatus, ExecStatus, Format
+from psycopg.pq import ExecStatus, Format, PipelineStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from pyidem._calls import Call
@@ -42,12 +41,14 @@ def exchange(
     for result in results:
         if result.status == ExecStatus.FATAL_ERROR:
             raise psycopg.errors.error_from_result(result, encoding=connection.info.encoding)
+    if results[-1].command_status == b"ROLLBACK":  # all that COMMIT of a failed transaction says
+        raise psycopg.errors.InFailedSqlTransaction("the transaction had failed before: COMMIT was a rollback")
     return [] if call is None else _rows(transformer, results[len(before)])
 
 
 def _at_once(pgconn: PGconn, posts: list[Callable[[], None]]) -> PQGen[list[PGresult]]:
-    pgconn.enter_pipeline_mode()
     try:
+        pgconn.enter_pipeline_mode()
         for post in posts:
             post()
         pgconn.pipeline_sync()
@@ -56,11 +57,12 @@ def _at_once(pgconn: PGconn, posts: list[Callable[[], None]]) -> PQGen[list[PGre
         for _ in posts:
             results += yield from generators.fetch_many(pgconn)
         yield from generators.fetch_many(pgconn)  # what says that all is done
-    finally:
-        # What was interrupted half-way stays in the mode, and whoever gets the connection back can tell.
-        if pgconn.status == ConnStatus.OK:
-            with suppress(psycopg.OperationalError):
-                pgconn.exit_pipeline_mode()
+        pgconn.exit_pipeline_mode()
+    except BaseException:
+        # Interrupted half-way, the next statement would be given the answers to these, or wait for ever.
+        if pgconn.pipeline_status != PipelineStatus.OFF:
+            pgconn.finish()
+        raise
     return results
 
 

@@ -25,6 +25,31 @@ _ROLLBACK_TO = b"rollback to savepoint pyidem"
 _COMMIT = b"commit"
 _ENDS = ("commit", "rollback")
 
+BROKEN = (TransactionStatus.IDLE, TransactionStatus.INERROR)
+"""The states of a connection whose transaction was ended or has failed."""
+
+
+class Guard:
+    """Refuses to have a transaction ended by the application, as psycopg does within a block of its own."""
+
+    def __init__(self, connection: AnyConnection, refusal: Callable[[], Any]) -> None:
+        self._attributes = vars(connection)
+        self._refusal = refusal
+        self._before: dict[str, Any] | None = None
+
+    def set(self) -> None:
+        """Refuse from now on, keeping what the application itself may have put in the place of the methods."""
+        self._before = {end: self._attributes[end] for end in _ENDS if end in self._attributes}
+        self._attributes.update(dict.fromkeys(_ENDS, self._refusal))
+
+    def lift(self) -> None:
+        """Leave the connection as it was; a guard that another unit has set stays."""
+        if self._before is not None:
+            for end in _ENDS:
+                self._attributes.pop(end, None)
+            self._attributes.update(self._before)
+            self._before = None
+
 
 class PsycopgUnit:
     """One transaction on a psycopg connection.
@@ -46,6 +71,7 @@ class PsycopgUnit:
         self._joined = joined
         self._give_back = give_back
         self._nested = False
+        self._guard = Guard(connection, _refuse_end)
 
     def inside(self) -> bool:
         """Tell whether the connection is in a transaction."""
@@ -64,7 +90,7 @@ class PsycopgUnit:
             self._execute(_SAVEPOINT)
         else:
             answer = self._exchange((beginning(self.handle, read_committed=read_committed),), call)
-            guard(self.handle, _refuse_end)
+            self._guard.set()
             return answer
         return None if call is None else self.call(call)
 
@@ -77,7 +103,7 @@ class PsycopgUnit:
     def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
         if not self._joined and not self._nested:
-            unguard(self.handle)
+            self._guard.lift()
             return self._exchange((), call, (_COMMIT,))
         answer = None if call is None else self.call(call)  # it may say that nothing is to be committed
         if self._nested:
@@ -97,6 +123,7 @@ class PsycopgUnit:
 
     def rollback(self) -> None:
         """Roll back, unless the connection is lost and the server has done so."""
+        self._guard.lift()
         if self.handle.closed:
             return
         if self._nested:
@@ -104,7 +131,6 @@ class PsycopgUnit:
             self._execute(_RELEASE)
             self._nested = False
         else:
-            unguard(self.handle)
             self.handle.rollback()
 
     def close(self) -> None:
@@ -136,6 +162,7 @@ class AsyncPsycopgUnit:
         self._joined = joined
         self._give_back = give_back
         self._nested = False
+        self._guard = Guard(connection, _refuse_end_async)
 
     async def inside(self) -> bool:
         """Tell whether the connection is in a transaction."""
@@ -154,7 +181,7 @@ class AsyncPsycopgUnit:
             await self._execute(_SAVEPOINT)
         else:
             answer = await self._exchange((beginning(self.handle, read_committed=read_committed),), call)
-            guard(self.handle, _refuse_end_async)
+            self._guard.set()
             return answer
         if call is None:
             return None
@@ -169,7 +196,7 @@ class AsyncPsycopgUnit:
     async def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
         if not self._joined and not self._nested:
-            unguard(self.handle)
+            self._guard.lift()
             return await self._exchange((), call, (_COMMIT,))
         answer = None
         if call is not None:
@@ -191,6 +218,7 @@ class AsyncPsycopgUnit:
 
     async def rollback(self) -> None:
         """Roll back, unless the connection is lost and the server has done so."""
+        self._guard.lift()
         if self.handle.closed:
             return
         if self._nested:
@@ -198,7 +226,6 @@ class AsyncPsycopgUnit:
             await self._execute(_RELEASE)
             self._nested = False
         else:
-            unguard(self.handle)
             await self.handle.rollback()
 
     async def close(self) -> None:
@@ -284,8 +311,8 @@ def in_transaction(connection: AnyConnection) -> bool:
 
 
 def is_intact(connection: AnyConnection) -> bool:
-    """Tell whether a transaction is open and sound; of a lost connection the next statement tells more."""
-    return connection.closed or connection.info.transaction_status == TransactionStatus.INTRANS
+    """Tell whether a transaction is open and sound; where it is lost, or busy, the next statement tells more."""
+    return connection.info.transaction_status not in BROKEN
 
 
 def beginning(connection: AnyConnection, *, read_committed: bool) -> bytes:
@@ -299,17 +326,6 @@ def beginning(connection: AnyConnection, *, read_committed: bool) -> bytes:
     if connection.deferrable is not None:
         parts.append("deferrable" if connection.deferrable else "not deferrable")
     return " ".join(parts).encode()
-
-
-def guard(connection: AnyConnection, refusal: Callable[[], Any]) -> None:
-    """Refuse to have the transaction ended by the application, as psycopg does within a block of its own."""
-    vars(connection).update(dict.fromkeys(_ENDS, refusal))
-
-
-def unguard(connection: AnyConnection) -> None:
-    """Leave the connection as it was."""
-    for end in _ENDS:
-        vars(connection).pop(end, None)
 
 
 def refuse_pipeline(connection: AnyConnection) -> None:

@@ -6,7 +6,7 @@ A flavour is sync or async, on one of the kinds of source.
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,11 @@ import psycopg
 import psycopg2
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, async_sessionmaker, create_async_engine
-from sqlalchemy.orm import sessionmaker
+from sqlalchemy.orm import Session, sessionmaker
 
 from pyidem import AsyncIdem, Idem
 
@@ -193,6 +194,16 @@ class Client:
 
 OpenClient = Callable[..., Client]
 """What the fixture `open_client` is."""
+
+
+def hide_failure_before_commit(session: Any) -> None:
+    """Have a hook of SQLAlchemy's session fail in the last moment, and say nothing."""
+
+    def hook(sync_session: Session) -> None:
+        with suppress(DBAPIError):
+            sync_session.execute(text("select 1 / 0"))
+
+    event.listen(getattr(session, "sync_session", session), "before_commit", hook)
 
 
 def asyncpg_url(dsn: str) -> URL:

@@ -13,7 +13,6 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import IntegrityError, ProgrammingError, connection, transaction
-from django.db.transaction import TransactionManagementError
 from django.db.utils import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.test import Client as Browser
@@ -119,7 +118,8 @@ def test_what_django_is_going_to_roll_back_cannot_be_completed(scope: str, order
         insert(scope)
         transaction.set_rollback(True)
         op.complete(201)
-    with pytest.raises(TransactionManagementError), idem.leased(scope, "l") as leased, leased.transaction():
+    match = "rolled back inside"
+    with pytest.raises(NotCompleted, match=match), idem.leased(scope, "l") as leased, leased.transaction():
         transaction.set_rollback(True)
         leased.complete(201)
     assert (orders(scope), idem.lookup(scope, "k").outcome, idem.lookup(scope, "l").outcome) == (0, "absent", "lapsed")

@@ -21,7 +21,7 @@ from pyidem import (
     Response,
     WrongMode,
 )
-from tests.client.flavours import Client, OpenClient
+from tests.client.flavours import FLAVOURS, Client, OpenClient, hide_failure_before_commit
 from tests.support.database import Database, advance_clock
 
 Count = Callable[[str], int]
@@ -382,3 +382,37 @@ def reserve_outcome(connection: psycopg.Connection, scope: str) -> str:
     row = connection.execute("select outcome from idem.reserve(%s, 'k', mode => 'leased')", [scope]).fetchone()
     assert row is not None
     return str(row[0])
+
+
+def test_an_answer_is_not_stored_without_the_work_that_was_rolled_back(
+    client: Client, scope: str, orders: Count
+) -> None:
+    def rolled_back() -> None:
+        with client.leased(scope, "k") as op, client.block(op.transaction) as connection:
+            client.insert(connection, scope)
+            if client.source in {"connection", "pool"}:
+                client.execute(connection, "rollback")
+            else:
+                client.finish(connection.rollback())
+            op.complete(201)
+
+    with pytest.raises(NotCompleted, match="rolled back inside"):
+        rolled_back()
+    assert (orders(scope), client.lookup(scope, "k").outcome) == (0, "lapsed")
+
+
+@pytest.mark.parametrize("name", [name for name in FLAVOURS if name.endswith("sessionmaker")])
+def test_a_hook_that_hides_a_failed_statement_has_not_stored_the_answer(
+    open_client: OpenClient, scope: str, orders: Count, name: str
+) -> None:
+    client = open_client(name)
+
+    def committed() -> None:
+        with client.leased(scope, "k") as op, client.block(op.transaction) as session:
+            client.insert(session, scope)
+            op.complete(201)
+            hide_failure_before_commit(session)
+
+    with pytest.raises(NotCompleted, match="rolled back inside"):
+        committed()
+    assert (orders(scope), client.lookup(scope, "k").outcome) == (0, "lapsed")

@@ -5,9 +5,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg import IsolationLevel
+from psycopg import IsolationLevel, generators
 
-from pyidem import IdempotencyError, NotCompleted, WrongMode
+from pyidem import Idem, IdempotencyError, NotCompleted, WrongMode
 from tests.client.flavours import Client, OpenClient
 
 ON_A_CONNECTION = ["sync-connection", "async-connection"]
@@ -107,3 +107,60 @@ def test_pipeline_mode_is_for_the_work_alone(client: Client, scope: str) -> None
         op.complete(201)
     assert client.lookup(scope, "k").outcome == "completed"
     assert client.lookup(scope, "m").outcome == "completed"
+
+
+def test_an_attempt_to_end_it_by_joining_it_is_refused_and_ends_nothing(client: Client, scope: str) -> None:
+    with client.leased(scope, "k") as op, client.block(op.transaction) as connection:
+        client.insert(connection, scope)
+        with pytest.raises(WrongMode, match="ended"), client.atomic(scope, "l", on=connection, commit=True) as joined:
+            joined.complete(201)
+        op.complete(201)
+    assert client.execute(client.origin, f"select count(*) from orders where name = '{scope}'") == [(1,)]
+    client.finish(client.origin.rollback())
+    assert client.lookup(scope, "k").outcome == "completed"
+
+
+def test_what_the_application_has_put_in_the_place_of_commit_stays_there(client: Client, scope: str) -> None:
+    own = client.origin.commit
+    client.origin.commit = own
+    with client.atomic(scope, "k") as op:
+        op.complete(201)
+    assert vars(client.origin)["commit"] is own
+    with pytest.raises(NotCompleted), client.atomic(scope, "unfinished"):
+        pass
+    assert vars(client.origin)["commit"] is own
+
+
+def test_a_result_that_was_not_read_to_its_end_is_not_taken_for_a_rollback(client: Client, scope: str) -> None:
+    def left_busy() -> None:
+        with client.atomic(scope, "k") as op:
+            op.connection.pgconn.send_query(b"select generate_series(1, 1000000)")
+            op.complete(201)
+
+    with pytest.raises(psycopg.OperationalError, match=r"not idle|in progress"):
+        left_busy()
+    client.finish(client.origin.close())
+
+
+def test_a_connection_that_was_closed_inside_says_so_afterwards(client: Client, scope: str) -> None:
+    with pytest.raises(NotCompleted), client.atomic(scope, "k") as op:
+        client.finish(op.connection.close())
+    with pytest.raises(psycopg.OperationalError, match="closed"):
+        client.finish(client.origin.commit())
+
+
+@pytest.mark.skipif(not psycopg.Pipeline.is_supported(), reason="this libpq sends one command at a time")
+@pytest.mark.parametrize("function", ["send", "fetch_many"])
+def test_a_connection_that_was_interrupted_half_way_is_closed(
+    client_dsn: str, scope: str, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with psycopg.connect(client_dsn) as connection:
+        with monkeypatch.context() as patch:
+            patch.setattr(generators, function, interrupted)
+            with pytest.raises(KeyboardInterrupt), Idem(connection).atomic(scope, "k"):
+                pytest.fail("the block was entered")
+        with pytest.raises(psycopg.OperationalError, match="closed"):
+            connection.execute("select 1")
