@@ -83,7 +83,7 @@ def test_a_block_without_an_answer_is_an_error_and_rolls_back(client: Client, sc
 
 def test_an_error_of_the_work_leaves_the_source_usable(client: Client, scope: str) -> None:
     for _ in range(5):
-        with pytest.raises(Exception, match="division by zero|Division durch Null"), client.atomic(scope, "k") as op:
+        with pytest.raises(Exception, match=r"division by zero|Division durch Null"), client.atomic(scope, "k") as op:
             client.execute(op.connection, "select 1 / 0")
     assert buy(client, scope) == ANSWER
 

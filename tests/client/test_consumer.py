@@ -382,5 +382,5 @@ def test_errors_of_the_handler_are_those_of_its_driver(open_client: OpenClient, 
     def work(connection: Any, _: Message) -> None:
         connection.execute(text("select 1/0"))
 
-    with pytest.raises(DBAPIError, match="division by zero|Division durch Null"):
+    with pytest.raises(DBAPIError, match=r"division by zero|Division durch Null"):
         consumer(open_client("sync-engine"), scope, work)(M1)
