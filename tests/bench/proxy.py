@@ -59,9 +59,11 @@ class Proxy:
             listened = True
 
         try:
-            await asyncio.gather(
-                self._carry(reader, server_writer, speaks), self._carry(server_reader, writer, listens)
-            )
+            # What stop() breaks off ends here: asyncio would report each as a fault.
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(
+                    self._carry(reader, server_writer, speaks), self._carry(server_reader, writer, listens)
+                )
         finally:
             for end in (writer, server_writer):
                 end.close()
