@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 from psycopg import adapt, generators
-from psycopg.abc import PQGen, Transformer
+from psycopg.abc import Buffer, PQGen, Transformer
 from psycopg.adapt import PyFormat
 from psycopg.pq import ExecStatus, Format, PipelineStatus
 from psycopg.pq.abc import PGconn, PGresult
@@ -32,7 +32,7 @@ def exchange(
     After a failure the server skips the rest. `connection.wait` runs this, under `connection.lock`.
     """
     pgconn = connection.pgconn
-    transformer = adapt.Transformer(connection)
+    transformer = adapt.Transformer(_Context(connection) if reads_bytes(connection) else connection)
     posts: list[Callable[[], None]] = [partial(pgconn.send_query_params, command, None) for command in before]
     if call is not None:
         posts.append(_post(pgconn, transformer, call))
@@ -44,6 +44,33 @@ def exchange(
     if results[-1].command_status == b"ROLLBACK":  # all that COMMIT of a failed transaction says
         raise psycopg.errors.InFailedSqlTransaction("the transaction had failed before: COMMIT was a rollback")
     return [] if call is None else _rows(transformer, results[len(before)])
+
+
+def reads_bytes(connection: AnyConnection) -> bool:
+    """Tell whether psycopg hands out bytes for text: in SQL_ASCII, where it cannot know what they mean."""
+    return connection.pgconn.parameter_status(b"client_encoding") == b"SQL_ASCII"
+
+
+def read_text(adapters: adapt.AdaptersMap) -> None:
+    """Have text read as UTF-8, in which psycopg sends it there."""
+    for kind in ("text", "varchar", "name"):
+        adapters.register_loader(kind, _Utf8)
+
+
+class _Utf8(adapt.Loader):
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data).decode()
+
+
+class _Context:
+    """A connection as psycopg's adaptation sees it, but for text."""
+
+    def __init__(self, connection: AnyConnection) -> None:
+        self.connection = connection
+        self.adapters = adapt.AdaptersMap(connection.adapters)
+        read_text(self.adapters)
 
 
 def _at_once(pgconn: PGconn, posts: list[Callable[[], None]]) -> PQGen[list[PGresult]]:

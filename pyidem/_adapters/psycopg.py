@@ -13,7 +13,7 @@ from psycopg import IsolationLevel
 from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import dict_row
 
-from pyidem._adapters.exchange import AnyConnection, exchange
+from pyidem._adapters.exchange import AnyConnection, exchange, read_text, reads_bytes
 from pyidem._calls import Call
 from pyidem._errors import WrongMode
 
@@ -97,6 +97,8 @@ class PsycopgUnit:
     def call(self, call: Call[T]) -> T:
         """Make a call."""
         cursor = psycopg.Cursor(self.handle, row_factory=dict_row)
+        if reads_bytes(self.handle):
+            read_text(cursor.adapters)
         cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
         return call.decode(cursor.fetchall())
 
@@ -190,6 +192,8 @@ class AsyncPsycopgUnit:
     async def call(self, call: Call[T]) -> T:
         """Make a call."""
         cursor = psycopg.AsyncCursor(self.handle, row_factory=dict_row)
+        if reads_bytes(self.handle):
+            read_text(cursor.adapters)
         await cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
         return call.decode(await cursor.fetchall())
 

@@ -1,5 +1,6 @@
 """Every kind of call does the same wherever the database is set up in another way. `make surroundings` runs more."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ import pytest
 from psycopg import sql
 from psycopg_pool import ConnectionPool
 
-from pyidem import HttpCall, Idem, KeyReused, LostReservation
+from pyidem import AsyncIdem, HttpCall, Idem, KeyReused, LostReservation
 from pyidem.embedded import Cluster
 from tests.conftest import SETTINGS, SETTINGS_OF_PARTS
 from tests.support.calls import complete, lookup, once, reserve, set_policy
@@ -81,6 +82,41 @@ def test_every_kind_of_call_does_what_it_does_elsewhere(place: Database, pool: C
     over_http(idem)
     recovered(idem, place)
     marked(pool)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_text_is_text_where_psycopg_would_give_bytes(abroad: Cluster, origin: str, *, asynchronous: bool) -> None:
+    with surrounded(abroad, origin, Surroundings(encoding="SQL_ASCII")) as database:
+        if asynchronous:
+            asyncio.run(on_an_async_connection(database.dsn))
+            return
+        with psycopg.connect(database.dsn) as connection:
+            idem = Idem(connection)
+            atomic(idem)
+            leased(idem)
+            over_http(idem)
+            with idem.atomic(SCOPE, "joined", fingerprint=b"1", fields={"/a": "1"}, on=connection, commit=True) as op:
+                assert op.started
+                op.complete(201)
+            with idem.atomic(SCOPE, "joined", fingerprint=b"2", fields={"/a": "2"}, on=connection, commit=True) as op:
+                assert (op.outcome, op.mismatched) == ("mismatch", ["/a"])
+            assert idem.once(SCOPE, "message", on=connection)
+            connection.commit()
+            assert idem.lookup(SCOPE, "leased").outcome == "completed"
+
+
+async def on_an_async_connection(dsn: str) -> None:
+    async with await psycopg.AsyncConnection.connect(dsn) as connection:
+        idem = AsyncIdem(connection)
+        for outcome in ("started", "replay"):
+            async with idem.atomic(SCOPE, "k") as op:
+                assert op.outcome == outcome
+                if op.started:
+                    op.complete(201, {"name": "é"})
+            assert json.loads(op.response.body or b"") == {"name": "é"}
+        async with idem.leased(SCOPE, "l") as leased_op, leased_op.transaction():
+            leased_op.complete(200)
+        assert (await idem.lookup(SCOPE, "l")).outcome == "completed"
 
 
 def atomic(idem: Idem[psycopg.Connection]) -> None:
