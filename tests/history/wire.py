@@ -72,19 +72,22 @@ class Wire:
 
     async def _close(self) -> None:
         self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # A connection that is just being accepted becomes a task meanwhile.
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # in which the last transports end
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.ensure_future(self._carry(reader, writer, Fate.draw(self._rng)))
-        self._tasks.add(task)
+        self._tasks.add(task)  # asyncio itself holds on to no task
         task.add_done_callback(self._tasks.discard)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fate: Fate) -> None:
         try:
             there, back = await asyncio.open_connection("127.0.0.1", self.target)
-        except OSError:
+        except (OSError, asyncio.CancelledError):
             writer.transport.abort()
             return
         line = _Line(fate)
