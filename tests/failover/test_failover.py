@@ -23,11 +23,10 @@ from tests.history.storm import APPLICATION, SETTINGS, Clients, figures, remains
 from tests.support.calls import complete, lookup, reserve
 from tests.support.database import ROOT, Database
 from tests.support.server import Server
+from tests.support.soak import MINUTES, SEED
 from tests.support.standby import Standby
 from tests.support.waiting import wait_until
 
-SEED = int(os.environ.get("PYIDEM_SOAK_SEED") or "1")
-MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES") or "0")
 ENOUGH = 150
 LONGEST_SECONDS = 90
 
@@ -89,7 +88,7 @@ def replicated(installation: Server, *, synchronous: bool) -> Iterator[Pair]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(MINUTES * 60 + 5 * LONGEST_SECONDS)
 def test_with_a_synchronous_standby_a_failover_in_a_storm_breaks_no_promise(
     installation: Server, tmp_path: Path
 ) -> None:

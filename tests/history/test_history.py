@@ -1,6 +1,5 @@
 """Clients and server are killed, connections lost, answers lost: every history that is recorded keeps the promises."""
 
-import os
 import time
 from pathlib import Path
 
@@ -9,9 +8,8 @@ import pytest
 from tests.history.storm import Outcome, weather
 from tests.mutants.broken import builds
 from tests.support.server import Server
+from tests.support.soak import MINUTES, SEED
 
-SEED = int(os.environ.get("PYIDEM_SOAK_SEED") or "1")
-MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES") or "0")
 STORM_SECONDS = 60
 
 if MINUTES > 0:

@@ -1,6 +1,5 @@
 """The server answers every call as the model does, whatever the order of events in three sessions."""
 
-import os
 import time
 from collections import Counter
 
@@ -10,9 +9,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import Machine, Stage
 from tests.support.database import Database
+from tests.support.soak import MINUTES, SEED
 
-SEED = int(os.environ.get("PYIDEM_SOAK_SEED") or "1")
-MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES") or "0")
 STEPS = 100_000 if MINUTES >= 10 else 0
 ROUNDS = 7
 

@@ -1,6 +1,5 @@
 """Under load nothing grows and nothing is left: no memory, no connection, no lock, no open transaction."""
 
-import os
 import re
 import statistics
 import time
@@ -15,9 +14,9 @@ from tests.history.check import judge
 from tests.history.storm import APPLICATION, SETTINGS, Clients, figures, remains, stage
 from tests.support.database import ROOT, Database
 from tests.support.server import Server
+from tests.support.soak import MINUTES
 from tests.support.waiting import wait_until
 
-MINUTES = float(os.environ.get("PYIDEM_SOAK_MINUTES") or "0")
 SECONDS = MINUTES * 60 or 6
 CLIENTS = 4
 START_SECONDS = 5
