@@ -149,7 +149,6 @@ def test_a_connection_that_was_closed_inside_says_so_afterwards(client: Client, 
         client.finish(client.origin.commit())
 
 
-@pytest.mark.skipif(not psycopg.Pipeline.is_supported(), reason="this libpq sends one command at a time")
 @pytest.mark.parametrize("function", ["send", "fetch_many"])
 def test_a_connection_that_was_interrupted_half_way_is_closed(
     client_dsn: str, scope: str, monkeypatch: pytest.MonkeyPatch, function: str
