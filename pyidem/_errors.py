@@ -127,7 +127,8 @@ class KeyReused(IdempotencyError):
     @property
     def problem(self) -> dict[str, Any] | None:
         """The problem document, with what differs where that is known."""
-        return {**(super().problem or {}), **({"mismatched": self.mismatched} if self.mismatched else {})}
+        problem = super().problem or {}
+        return problem | {"mismatched": self.mismatched} if self.mismatched else problem
 
 
 class _TryLater(IdempotencyError):
