@@ -88,10 +88,10 @@ def require_intact(unit: Unit) -> None:
 
 
 def commit(unit: Unit) -> Flow[None]:
-    """Commit work after which no call of ours comes.
+    """Commit, or refuse to where the work would be rolled back instead.
 
     COMMIT of a transaction whose failed statement was hidden is a rollback, which says nothing. Where the driver cannot
-    tell, any call does: the server refuses it there.
+    tell, a last call does, after all that the application does at its end: the server refuses any call there.
     """
     require_intact(unit)
     try:

@@ -32,7 +32,7 @@ def exchange(
     After a failure the server skips the rest. `connection.wait` runs this, under `connection.lock`.
     """
     pgconn = connection.pgconn
-    transformer = adapt.Transformer(_Context(connection) if reads_bytes(connection) else connection)
+    transformer = adapt.Transformer(_Context(connection) if _reads_bytes(connection) else connection)
     posts: list[Callable[[], None]] = [partial(pgconn.send_query_params, command, None) for command in before]
     if call is not None:
         posts.append(_post(pgconn, transformer, call))
@@ -46,12 +46,18 @@ def exchange(
     return [] if call is None else _rows(transformer, results[len(before)])
 
 
-def reads_bytes(connection: AnyConnection) -> bool:
+def read_text(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> None:
+    """Have a cursor give text as text whatever the encoding."""
+    if _reads_bytes(cursor.connection):
+        _read_utf8(cursor.adapters)
+
+
+def _reads_bytes(connection: AnyConnection) -> bool:
     """Tell whether psycopg hands out bytes for text: in SQL_ASCII, where it cannot know what they mean."""
     return connection.pgconn.parameter_status(b"client_encoding") == b"SQL_ASCII"
 
 
-def read_text(adapters: adapt.AdaptersMap) -> None:
+def _read_utf8(adapters: adapt.AdaptersMap) -> None:
     """Have text read as UTF-8, in which psycopg sends it there."""
     for kind in ("text", "varchar", "name"):
         adapters.register_loader(kind, _Utf8)
@@ -70,7 +76,7 @@ class _Context:
     def __init__(self, connection: AnyConnection) -> None:
         self.connection = connection
         self.adapters = adapt.AdaptersMap(connection.adapters)
-        read_text(self.adapters)
+        _read_utf8(self.adapters)
 
 
 def _at_once(pgconn: PGconn, posts: list[Callable[[], None]]) -> PQGen[list[PGresult]]:

@@ -13,7 +13,7 @@ from psycopg import IsolationLevel
 from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import dict_row
 
-from pyidem._adapters.exchange import AnyConnection, exchange, read_text, reads_bytes
+from pyidem._adapters.exchange import AnyConnection, Commands, exchange, read_text
 from pyidem._calls import Call
 from pyidem._errors import WrongMode
 
@@ -71,7 +71,7 @@ class PsycopgUnit:
         self._joined = joined
         self._give_back = give_back
         self._nested = False
-        self._guard = Guard(connection, _refuse_end)
+        self._guard = Guard(connection, refuse_end)
 
     def inside(self) -> bool:
         """Tell whether the connection is in a transaction."""
@@ -97,8 +97,7 @@ class PsycopgUnit:
     def call(self, call: Call[T]) -> T:
         """Make a call."""
         cursor = psycopg.Cursor(self.handle, row_factory=dict_row)
-        if reads_bytes(self.handle):
-            read_text(cursor.adapters)
+        read_text(cursor)
         cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
         return call.decode(cursor.fetchall())
 
@@ -140,7 +139,7 @@ class PsycopgUnit:
         if self._give_back is not None:
             self._give_back(self.handle)
 
-    def _exchange(self, before: tuple[bytes, ...], call: Call[T] | None, after: tuple[bytes, ...] = ()) -> T | None:
+    def _exchange(self, before: Commands, call: Call[T] | None, after: Commands = ()) -> T | None:
         refuse_pipeline(self.handle)
         with self.handle.lock:
             rows = self.handle.wait(exchange(self.handle, before, call, after))
@@ -192,8 +191,7 @@ class AsyncPsycopgUnit:
     async def call(self, call: Call[T]) -> T:
         """Make a call."""
         cursor = psycopg.AsyncCursor(self.handle, row_factory=dict_row)
-        if reads_bytes(self.handle):
-            read_text(cursor.adapters)
+        read_text(cursor)
         await cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
         return call.decode(await cursor.fetchall())
 
@@ -237,9 +235,7 @@ class AsyncPsycopgUnit:
         if self._give_back is not None:
             await self._give_back(self.handle)
 
-    async def _exchange(
-        self, before: tuple[bytes, ...], call: Call[T] | None, after: tuple[bytes, ...] = ()
-    ) -> T | None:
+    async def _exchange(self, before: Commands, call: Call[T] | None, after: Commands = ()) -> T | None:
         refuse_pipeline(self.handle)
         async with self.handle.lock:
             rows = await self.handle.wait(exchange(self.handle, before, call, after))
@@ -350,7 +346,8 @@ def refuse_autocommit(connection: AnyConnection) -> None:
         )
 
 
-def _refuse_end() -> None:
+def refuse_end() -> None:
+    """Refuse to have the transaction of a block ended inside it."""
     raise WrongMode(
         "the transaction of this block was about to be ended inside it",
         hint="The block commits at its end, and rolls back if an exception leaves it. To end it yourself, join your own"
@@ -359,4 +356,4 @@ def _refuse_end() -> None:
 
 
 async def _refuse_end_async() -> None:
-    _refuse_end()
+    refuse_end()

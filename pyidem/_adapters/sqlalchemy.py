@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import PoolProxiedConnection
 
 from pyidem._adapters.asyncpg import AsyncpgLink
-from pyidem._adapters.psycopg import AsyncPsycopgUnit, PsycopgUnit, in_transaction
+from pyidem._adapters.psycopg import AsyncPsycopgUnit, PsycopgUnit, in_transaction, refuse_end
 from pyidem._calls import Call
-from pyidem._errors import BY_SQLSTATE, WrongMode, sqlstate_of
+from pyidem._errors import BY_SQLSTATE, sqlstate_of
 
 T = TypeVar("T")
 
@@ -125,10 +125,7 @@ class SqlalchemyUnit:
 
     def _on_commit(self, connection: Connection) -> None:
         if not self._ending:
-            raise WrongMode(
-                "the transaction of this block was about to be committed inside it",
-                hint="The block commits at its end. To commit yourself, join your own transaction: on=, commit=False.",
-            )
+            refuse_end()
         try:
             self._answer = self._link.commit(self._last_call)
         except psycopg.Error as error:

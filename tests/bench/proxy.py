@@ -46,7 +46,11 @@ class Proxy:
         assert task is not None
         self._carried.add(task)
         task.add_done_callback(self._carried.discard)
-        server_reader, server_writer = await asyncio.open_connection(*self._target)
+        try:
+            server_reader, server_writer = await asyncio.open_connection(*self._target)
+        except (OSError, asyncio.CancelledError):
+            writer.transport.abort()
+            return
         listened = True
 
         def speaks() -> None:
