@@ -221,6 +221,13 @@ def test_an_error_at_commit_leaves_no_mark(client: Client, scope: str, orders: C
     assert (orders(scope), client.lookup(scope, "m1").outcome) == (0, "absent")
 
 
+def assert_rolled_back(client: Client, scope: str, orders: Count, work: Work) -> None:
+    """Have a message handled in vain: nothing is left of the work, nor of the mark."""
+    with pytest.raises(NotCompleted, match="rolled back inside"):
+        consumer(client, scope, work)(M1)
+    assert (orders(scope), client.lookup(scope, "m1").outcome) == (0, "absent")
+
+
 @pytest.mark.parametrize("name", [name for name in FLAVOURS if name.endswith(("engine", "sessionmaker", "factory"))])
 def test_a_handler_that_rolls_back_has_not_handled_the_message(
     open_client: OpenClient, scope: str, orders: Count, name: str
@@ -233,9 +240,7 @@ def test_a_handler_that_rolls_back_has_not_handled_the_message(
         if client.source != "factory":  # where this begins another one that looks the same
             client.insert(connection, scope)
 
-    with pytest.raises(NotCompleted, match="rolled back inside"):
-        consumer(client, scope, work)(M1)
-    assert (orders(scope), client.lookup(scope, "m1").outcome) == (0, "absent")
+    assert_rolled_back(client, scope, orders, work)
 
 
 def test_a_handler_cannot_end_the_transaction_by_itself(open_client: OpenClient, scope: str, orders: Count) -> None:
@@ -262,9 +267,7 @@ def test_a_handler_that_hides_a_failed_statement_has_not_handled_the_message(
         with suppress(Exception):
             client.execute(connection, "select 1 / 0")
 
-    with pytest.raises(NotCompleted, match="rolled back inside"):
-        consumer(client, scope, work)(M1)
-    assert (orders(scope), client.lookup(scope, "m1").outcome) == (0, "absent")
+    assert_rolled_back(client, scope, orders, work)
     assert consumer(client, scope, inserting(client, scope))(M1).ran
     assert orders(scope) == 1
 
@@ -279,9 +282,7 @@ def test_a_hook_that_hides_a_failed_statement_has_not_handled_the_message(
         client.insert(session, scope)
         hide_failure_before_commit(session)
 
-    with pytest.raises(NotCompleted, match="rolled back inside"):
-        consumer(client, scope, work)(M1)
-    assert (orders(scope), client.lookup(scope, "m1").outcome) == (0, "absent")
+    assert_rolled_back(client, scope, orders, work)
 
 
 def test_a_killed_worker_leaves_no_mark_before_its_commit_and_one_after(
