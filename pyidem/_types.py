@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
+from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from uuid import UUID
@@ -54,8 +55,8 @@ class Reservation:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Take a row of `RESERVATION_COLUMNS`, whatever the driver makes of UUIDs and bytes."""
-        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in _RESERVATION_FIELDS})
+        """Take a row of `RESERVATION_FIELDS`, whatever the driver makes of UUIDs and bytes."""
+        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in RESERVATION_FIELDS})
 
     @property
     def started(self) -> bool:
@@ -102,8 +103,8 @@ class HttpReservation:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Take a row of `HTTP_RESERVATION_COLUMNS`."""
-        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in _HTTP_RESERVATION_FIELDS})
+        """Take a row of `HTTP_RESERVATION_FIELDS`."""
+        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in HTTP_RESERVATION_FIELDS})
 
     @property
     def started(self) -> bool:
@@ -139,16 +140,14 @@ class HttpReservation:
 _JSON_FIELDS = ("state", "headers", "detail")
 
 
-def _columns(names: Iterable[str]) -> str:
-    """Return what to select: JSON as text, since drivers and applications differ in what they make of it."""
+@cache
+def columns_of(names: tuple[str, ...]) -> str:
+    """Return what to select for fields: JSON as text, since drivers and applications differ in what they make of it."""
     return ", ".join(f"{name}::text as {name}" if name in _JSON_FIELDS else name for name in names)
 
 
-_RESERVATION_FIELDS = tuple(each.name for each in fields(Reservation))
-_HTTP_RESERVATION_FIELDS = tuple(each.name for each in fields(HttpReservation))
-
-RESERVATION_COLUMNS = _columns(_RESERVATION_FIELDS)
-HTTP_RESERVATION_COLUMNS = _columns(_HTTP_RESERVATION_FIELDS)
+RESERVATION_FIELDS = tuple(each.name for each in fields(Reservation))
+HTTP_RESERVATION_FIELDS = tuple(each.name for each in fields(HttpReservation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +171,8 @@ class LapsedReservation:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Take a row of `LAPSED_COLUMNS`."""
-        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in _LAPSED_FIELDS})
+        """Take a row of `LAPSED_FIELDS`."""
+        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in LAPSED_FIELDS})
 
     @property
     def reservation(self) -> Reservation:
@@ -182,9 +181,7 @@ class LapsedReservation:
         return Reservation("started", **{name: getattr(self, name) for name in shared})
 
 
-_LAPSED_FIELDS = tuple(each.name for each in fields(LapsedReservation))
-LAPSED_COLUMNS = _columns(_LAPSED_FIELDS)
-"""What to select of `idem.lapsed_reservation`."""
+LAPSED_FIELDS = tuple(each.name for each in fields(LapsedReservation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +197,11 @@ class Event:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Take a row of `EVENT_COLUMNS`."""
-        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in _EVENT_FIELDS})
+        """Take a row of `EVENT_FIELDS`."""
+        return cls(**{name: _READERS.get(name, _as_is)(row[name]) for name in EVENT_FIELDS})
 
 
-_EVENT_FIELDS = tuple(each.name for each in fields(Event))
-EVENT_COLUMNS = _columns(_EVENT_FIELDS)
-"""What to select of `idem.history`."""
+EVENT_FIELDS = tuple(each.name for each in fields(Event))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ loaded by psycopg, as the connection's adapters say.
 Nothing is prepared, and results come in binary form, which DateStyle and IntervalStyle do not reach.
 """
 
+import struct
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import psycopg
-from psycopg import adapt, generators
+from psycopg import adapt, generators, postgres
 from psycopg.abc import Buffer, PQGen, Transformer
 from psycopg.adapt import PyFormat
 from psycopg.pq import ExecStatus, Format, PipelineStatus
@@ -22,6 +23,10 @@ from pyidem._calls import Call
 
 AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 Commands = tuple[bytes, ...]
+
+_COUNT = struct.Struct("!i")
+_FIELD = struct.Struct("!Ii")
+_TEXT, _JSONB = (postgres.types[name].oid for name in ("text", "jsonb"))
 
 
 def exchange(
@@ -43,7 +48,7 @@ def exchange(
             raise psycopg.errors.error_from_result(result, encoding=connection.info.encoding)
     if results[-1].command_status == b"ROLLBACK":  # all that COMMIT of a failed transaction says
         raise psycopg.errors.InFailedSqlTransaction("the transaction had failed before: COMMIT was a rollback")
-    return [] if call is None else _rows(transformer, results[len(before)])
+    return [] if call is None else _rows(transformer, results[len(before)], call.record)
 
 
 def read_text(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> None:
@@ -111,13 +116,41 @@ def _one_by_one(pgconn: PGconn, posts: list[Callable[[], None]]) -> PQGen[list[P
 
 
 def _post(pgconn: PGconn, transformer: Transformer, call: Call[Any]) -> Callable[[], None]:
-    statement, parameters = call.numbered()
+    statement, parameters = call.numbered(whole=bool(call.record))
     values = transformer.dump_sequence(parameters, [PyFormat.AUTO] * len(parameters))
     types, formats = transformer.types, transformer.formats
     return partial(pgconn.send_query_params, statement.encode(), values, types, formats, Format.BINARY)
 
 
-def _rows(transformer: Transformer, result: PGresult) -> list[Mapping[str, Any]]:
+def _rows(transformer: Transformer, result: PGresult, record: tuple[str, ...]) -> list[Mapping[str, Any]]:
     transformer.set_pgresult(result)
+    if record:
+        value = result.get_value(0, 0)
+        assert value is not None  # no function of ours returns null instead of a record
+        return [_fields(transformer, value, record)]
     names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
     return transformer.load_rows(0, result.ntuples, lambda values: dict(zip(names, values, strict=True)))
+
+
+def _fields(transformer: Transformer, record: bytes, names: tuple[str, ...]) -> dict[str, Any]:
+    """Take apart what the server's record_send makes of a record: each field's type, length and binary value.
+
+    JSON is left as text, since an application may have taught psycopg to load it as something else. A later version of
+    the database may have more fields.
+    """
+    given, types, values = [], [], []
+    at = _COUNT.size
+    for name in names:
+        kind, length = _FIELD.unpack_from(record, at)
+        at += _FIELD.size
+        if length < 0:
+            continue
+        value = record[at : at + length]
+        at += length
+        if kind == _JSONB:
+            kind, value = _TEXT, value[1:]  # after the version of its format
+        given.append(name)
+        types.append(kind)
+        values.append(value)
+    transformer.set_loader_types(types, Format.BINARY)
+    return dict.fromkeys(names) | dict(zip(given, transformer.load_sequence(values), strict=True))

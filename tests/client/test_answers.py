@@ -144,9 +144,10 @@ def test_session_settings_of_the_application_do_not_matter(open_client: OpenClie
     for _ in range(2):
         with client.atomic(scope, "k") as op:
             if op.started:
-                op.complete(200, EVERY_BYTE)
-        assert op.response.body == EVERY_BYTE
-    with client.leased(scope, "l") as op:
+                op.complete(200, EVERY_BYTE, [("x-note", "é")])
+        assert op.response == Response(200, (("x-note", "é"),), EVERY_BYTE)
+    with client.leased(scope, "l", state="é") as op:
+        assert op.state == "é"
         assert client.finish(op.extend()).tzinfo is not None
         op.complete()
     with client.leased(scope, "l", fingerprint=b"other") as op:
