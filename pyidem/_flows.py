@@ -213,12 +213,14 @@ def refuse_wait(wait: timedelta | None) -> None:
         raise TypeError("wait= goes without on=: nothing is to be held while waiting")
 
 
-def require_shared(source: Source, heartbeat: bool | timedelta) -> Source:
-    """Refuse a heartbeat that would have no connection of its own, or no pause."""
+def require_shared(source: Source, heartbeat: bool | timedelta, lease: timedelta | None = None) -> Source:
+    """Refuse a heartbeat that would have no connection of its own, or no pause, or come when the lease is over."""
     if not isinstance(heartbeat, bool | timedelta):
         raise TypeError(f"heartbeat must be a bool or a timedelta, not {type(heartbeat).__name__}")
     if isinstance(heartbeat, timedelta) and heartbeat <= timedelta(0):
         raise ValueError("the time between two heartbeats must be above zero")
+    if isinstance(heartbeat, timedelta) and lease is not None and heartbeat >= lease:
+        raise ValueError("the time between two heartbeats must be shorter than the lease")
     if heartbeat is not False and not source.shared:
         raise TypeError("a heartbeat needs a second connection: give Idem a pool, an engine or a sessionmaker")
     return source

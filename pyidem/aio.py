@@ -233,7 +233,7 @@ class AsyncIdem(Generic[H]):
             state=state,
             policy=policy,
         )
-        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat)
+        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat, lease)
         op: AsyncLeasedOp[Any] = AsyncLeasedOp(
             scope, key, reserve.params["token"], source, state=state, lease=lease, heartbeat=heartbeat
         )
@@ -272,7 +272,7 @@ class AsyncIdem(Generic[H]):
         on: Any = None,
     ) -> AbstractAsyncContextManager[AsyncLeasedOp[Any] | None]:
         """Settle a key whose outcome is unknown: see `Idem.claim`."""
-        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat)
+        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat, lease)
         claim = _calls.claim_lapsed(1, lease=lease, scope=scope, key=key)
         make_op: Callable[..., AsyncLeasedOp[Any]] = partial(
             AsyncLeasedOp, source=source, lease=lease, heartbeat=heartbeat, http=http

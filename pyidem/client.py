@@ -282,7 +282,7 @@ class Idem(Generic[H]):
             state=state,
             policy=policy,
         )
-        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat)
+        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat, lease)
         op: LeasedOp[Any] = LeasedOp(
             scope, key, reserve.params["token"], source, state=state, lease=lease, heartbeat=heartbeat
         )
@@ -326,7 +326,7 @@ class Idem(Generic[H]):
         work, it is settled, it is to be left alone for a while, or there is no such key. The block ends as that of
         `leased` does; `http` says that the policy judges the answer by its status, as it does that of an `HttpCall`.
         """
-        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat)
+        source = _flows.require_shared(self._source if on is None else self._lent(on), heartbeat, lease)
         claim = _calls.claim_lapsed(1, lease=lease, scope=scope, key=key)
         make_op: Callable[..., LeasedOp[Any]] = partial(
             LeasedOp, source=source, lease=lease, heartbeat=heartbeat, http=http

@@ -22,3 +22,5 @@ def main() -> None:
         if "libpq" not in str(error):
             raise
         sys.exit("pyidem: psycopg finds no libpq: install the system's libpq, or pip install 'pyidem[binary]'")
+    except OSError as error:
+        sys.exit(f"pyidem: {error}")  # a disk that is full, a file that may not be read

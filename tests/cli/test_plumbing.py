@@ -15,7 +15,7 @@ from pyidem import _calls
 from pyidem.cli import output
 from pyidem.cli.common import Exit, ask, parse_duration
 from pyidem.cli.connection import call, connected, read
-from tests.cli.support import PYIDEM
+from tests.cli.support import PYIDEM, environment
 from tests.support.database import OWNER, Database
 
 Said = Callable[[], str]
@@ -49,6 +49,15 @@ def test_a_server_that_does_not_answer_is_one_line(said: Said) -> None:
     message = refusal("host=127.0.0.1 port=1", said)
     assert message.startswith("pyidem: cannot connect: ")
     assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["policy", "list"], ["stats", "--json"], ["sql"]])
+def test_where_the_disk_is_full_that_is_one_line(command: list[str], db: Database) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(
+            [PYIDEM, *command], check=False, stdout=full, stderr=subprocess.PIPE, text=True, env=environment(db, OWNER)
+        )
+    assert (done.returncode, done.stderr) == (Exit.FAILED, "pyidem: [Errno 28] No space left on device\n")
 
 
 @pytest.mark.parametrize("query", ["select from idem.keys", "select idem.lookup('s', 'k')"])

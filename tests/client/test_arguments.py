@@ -22,6 +22,17 @@ def test_there_is_time_between_two_heartbeats(client: Client, scope: str, heartb
         client.idem.leased(scope, "k", heartbeat=heartbeat)
 
 
+def test_a_heartbeat_comes_before_the_lease_is_over(client: Client, scope: str) -> None:
+    lease = timedelta(seconds=30)
+    for heartbeat in (lease, lease * 2):
+        with pytest.raises(ValueError, match="shorter than the lease"):
+            client.idem.leased(scope, "k", lease=lease, heartbeat=heartbeat)
+        with pytest.raises(ValueError, match="shorter than the lease"):
+            client.idem.claim(scope, "k", lease=lease, heartbeat=heartbeat)
+    with client.leased(scope, "k", lease=lease, heartbeat=lease / 2) as op:
+        op.complete()
+
+
 @pytest.mark.parametrize("length", [30, 1.5, "30 s"])
 def test_a_length_of_time_is_a_timedelta(client: Client, scope: str, length: Any) -> None:
     for argument in ("lease", "wait"):
