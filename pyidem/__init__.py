@@ -36,7 +36,7 @@ from pyidem.aio import AsyncAtomicOp, AsyncIdem, AsyncLeasedOp
 from pyidem.client import AtomicOp, Idem, LeasedOp
 from pyidem.sweeper import AsyncSweeper, Sweeper
 
-__version__ = "0.1.0"
+__version__ = "0.1.1.dev0"
 
 __all__ = [
     "AccessMissing",

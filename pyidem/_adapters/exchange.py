@@ -8,7 +8,7 @@ Nothing is prepared, and results come in binary form, which DateStyle and Interv
 """
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from pyidem._calls import Call
 
 AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
+AnyCursor = psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]
 Commands = tuple[bytes, ...]
 
 _COUNT = struct.Struct("!i")
@@ -51,7 +52,15 @@ def exchange(
     return [] if call is None else _rows(transformer, results[len(before)], call.record)
 
 
-def read_text(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> None:
+def rows_of(cursor: AnyCursor, call: Call[Any], fetched: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of a call that a cursor has made, and fetched."""
+    if not call.record:
+        return fetched
+    assert cursor.pgresult is not None
+    return [_record(adapt.Transformer(cursor), cursor.pgresult, call.record)]
+
+
+def read_text(cursor: AnyCursor) -> None:
     """Have a cursor give text as text whatever the encoding."""
     if _reads_bytes(cursor.connection):
         _read_utf8(cursor.adapters)
@@ -125,19 +134,19 @@ def _post(pgconn: PGconn, transformer: Transformer, call: Call[Any]) -> Callable
 def _rows(transformer: Transformer, result: PGresult, record: tuple[str, ...]) -> list[Mapping[str, Any]]:
     transformer.set_pgresult(result)
     if record:
-        value = result.get_value(0, 0)
-        assert value is not None  # no function of ours returns null instead of a record
-        return [_fields(transformer, value, record)]
+        return [_record(transformer, result, record)]
     names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
     return transformer.load_rows(0, result.ntuples, lambda values: dict(zip(names, values, strict=True)))
 
 
-def _fields(transformer: Transformer, record: bytes, names: tuple[str, ...]) -> dict[str, Any]:
+def _record(transformer: Transformer, result: PGresult, names: tuple[str, ...]) -> dict[str, Any]:
     """Take apart what the server's record_send makes of a record: each field's type, length and binary value.
 
     JSON is left as text, since an application may have taught psycopg to load it as something else. A later version of
     the database may have more fields.
     """
+    record = result.get_value(0, 0)
+    assert record is not None  # no function of ours returns null instead of a record
     given, types, values = [], [], []
     at = _COUNT.size
     for name in names:

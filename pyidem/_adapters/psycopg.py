@@ -13,7 +13,7 @@ from psycopg import IsolationLevel
 from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import dict_row
 
-from pyidem._adapters.exchange import AnyConnection, Commands, exchange, read_text
+from pyidem._adapters.exchange import AnyConnection, Commands, exchange, read_text, rows_of
 from pyidem._calls import Call
 from pyidem._errors import WrongMode
 
@@ -98,8 +98,8 @@ class PsycopgUnit:
         """Make a call."""
         cursor = psycopg.Cursor(self.handle, row_factory=dict_row)
         read_text(cursor)
-        cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
-        return call.decode(cursor.fetchall())
+        cursor.execute((call.whole or call.sql).encode(), call.params, prepare=False, binary=True)
+        return call.decode(rows_of(cursor, call, cursor.fetchall()))
 
     def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
@@ -192,8 +192,8 @@ class AsyncPsycopgUnit:
         """Make a call."""
         cursor = psycopg.AsyncCursor(self.handle, row_factory=dict_row)
         read_text(cursor)
-        await cursor.execute(call.sql.encode(), call.params, prepare=False, binary=True)
-        return call.decode(await cursor.fetchall())
+        await cursor.execute((call.whole or call.sql).encode(), call.params, prepare=False, binary=True)
+        return call.decode(rows_of(cursor, call, await cursor.fetchall()))
 
     async def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""

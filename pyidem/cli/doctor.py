@@ -38,7 +38,7 @@ def doctor(
     """
     with connected(dsn, right="grant_monitor") as connection:
         checks = [*read(connection, _QUERY)]
-        checks.insert(1, _program(checks[0]))
+        checks.insert(1, program(checks[0]))
         if round_trip:
             checks.append(_round_trip(connection))
     failed = [check for check in checks if check["ok"] is False]
@@ -50,23 +50,19 @@ def doctor(
         raise typer.Exit(Exit.FAILED)
 
 
-def _program(version: Check) -> Check:
-    """Compare what is installed in the database with this program."""
+def program(version: Check) -> Check:
+    """Compare what is installed in the database with this program, by the revision: not every version has one."""
     with migrating() as migrate:
         newest = migrate.head()
     found = re.fullmatch(r"pyidem (\S+), revision (\S+)", version["detail"])
-    installed = found.groups() if found else (version["detail"], None)
-    wanted = (__version__, newest)
-    here = f"this program is pyidem {wanted[0]}, revision {wanted[1]}"
-    check = {"check_name": "program", "ok": installed == wanted, "detail": here, "fix": None}
-    if installed == wanted:
+    installed, revision = found.groups() if found else (version["detail"], "")
+    here = f"this program is pyidem {__version__}, revision {newest}"
+    check = {"check_name": "program", "ok": revision == newest, "detail": here, "fix": None}
+    if revision == newest:
         return check
-    if (installed[1] or "") <= newest:
+    if revision < newest:
         return check | {"detail": f"an upgrade of the database is missing: {here}", "fix": "pyidem upgrade"}
-    return check | {
-        "detail": f"the database is newer: {here}",
-        "fix": f"pip install 'pyidem=={installed[0]}'",
-    }
+    return check | {"detail": f"the database is newer: {here}", "fix": f"pip install 'pyidem=={installed}'"}
 
 
 def _round_trip(connection: Connection) -> Check:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.flavours import Client
+from tests.client.flavours import Client, OpenClient
 
 
 @pytest.mark.parametrize("heartbeat", [5, 1, 0, None, "30 s"])
@@ -22,7 +22,8 @@ def test_there_is_time_between_two_heartbeats(client: Client, scope: str, heartb
         client.idem.leased(scope, "k", heartbeat=heartbeat)
 
 
-def test_a_heartbeat_comes_before_the_lease_is_over(client: Client, scope: str) -> None:
+def test_a_heartbeat_comes_before_the_lease_is_over(open_client: OpenClient, scope: str) -> None:
+    client = open_client("sync-pool")
     lease = timedelta(seconds=30)
     for heartbeat in (lease, lease * 2):
         with pytest.raises(ValueError, match="shorter than the lease"):

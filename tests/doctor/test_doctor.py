@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from pyidem import __version__, migrate
+from pyidem.cli.doctor import program
 from pyidem.embedded import Cluster
 from tests.cli.support import pyidem, stick
 from tests.migrations.support import Done
@@ -146,10 +147,24 @@ def test_not_installed(empty_db: Database) -> None:
     assert "pyidem upgrade" in said
 
 
+def version_of(database: Database) -> str:
+    with psycopg.connect(database.dsn) as connection:
+        row = connection.execute("select idem.version()").fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+@pytest.mark.parametrize("version", ["0.0.1", __version__, "9.9.9"])
+def test_a_program_of_another_version_with_the_same_revision_is_no_fault(version: str) -> None:
+    found = program({"check_name": "version", "detail": f"pyidem {version}, revision {migrate.head()}"})
+
+    assert (found["ok"], found["fix"]) == (True, None)
+
+
 def test_a_database_of_another_version(well: Database) -> None:
     for revision, found, fix in (
         ("idem_0000", "an upgrade of the database is missing", "pyidem upgrade"),
-        ("idem_9999", "the database is newer", f"pip install 'pyidem=={__version__}'"),
+        ("idem_9999", "the database is newer", f"pip install 'pyidem=={version_of(well)}'"),
     ):
         execute(well, f"update idem_private.alembic_version set version_num = '{revision}'")
         failed = failing(well)

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from random import Random
 from uuid import uuid4
 
@@ -133,12 +134,10 @@ def test_a_batch_that_finds_the_lock_table_full_is_refused_and_marks_nothing(con
 
 def may_mount() -> bool:
     """Whether this user may have a file system of his own: root, where the system lets it."""
-    probe = Path("/tmp/pyidem-mount-probe")
-    probe.mkdir(exist_ok=True)
-    mounted = mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(probe))
-    if mounted:
-        subprocess.run(["umount", probe], check=True)
-    probe.rmdir()
+    with TemporaryDirectory(prefix="pyidem-") as probe:  # its own: workers collect tests side by side
+        mounted = mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", probe)
+        if mounted:
+            subprocess.run(["umount", probe], check=True)
     return mounted
 
 
