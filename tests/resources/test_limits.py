@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from random import Random
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import psycopg
