@@ -2,8 +2,8 @@
 
 Arguments have a cast, so that every driver sends the same types whatever its own guesses are. On the hot paths all go
 by position, with null for what was not given: nothing is prepared, and an argument by name, or one whose default the
-server has to look up, costs it a share of each call. Elsewhere those that were given go by name. Defaults are always
-the database's to decide.
+server has to look up, costs it a share of each call. Elsewhere the optional ones go by name, if given. Defaults are the
+database's to decide, but for the mode: null would have it checked, where a word that is known takes the short way.
 """
 
 import re
@@ -42,7 +42,7 @@ class Call(Generic[T]):
     """One function call: its text with `%(name)s` placeholders, its parameters, and how to read the rows it returns.
 
     `name` is that of a function of ours. `whole` is the text for a driver that can take a record apart by itself, into
-    values for the names of `record`: it costs the server a third less than columns that have to be named.
+    values for the names of `record`, which costs the server less than columns that have to be named.
     """
 
     sql: str
@@ -71,7 +71,7 @@ def reserve(
     key: str,
     *,
     fingerprint: bytes | None = None,
-    mode: str | None = None,
+    mode: str | None = "atomic",
     lease: timedelta | None = None,
     fields: Mapping[str, str] | None = None,
     state: Any = None,
@@ -142,7 +142,7 @@ def http_reserve(
     scope: str,
     call: HttpCall,
     *,
-    mode: str | None = None,
+    mode: str | None = "atomic",
     lease: timedelta | None = None,
     state: Any = None,
     token: UUID | None = None,

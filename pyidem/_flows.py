@@ -16,6 +16,7 @@ from pyidem._adapters import Source, Unit
 from pyidem._calls import Call
 from pyidem._drivers import BlockFlow, Body, Flow
 from pyidem._errors import LostReservation, NotCompleted, NotKept, reason_of
+from pyidem._heartbeat import require_possible
 from pyidem._operations import AtomicOperation, LeasedOperation, Operation
 from pyidem._patience import Patience
 from pyidem._transactions import commit, entered, open_unit, repeatable_call, require_intact, single_call, undo
@@ -214,15 +215,8 @@ def refuse_wait(wait: timedelta | None) -> None:
 
 
 def require_shared(source: Source, heartbeat: bool | timedelta, lease: timedelta | None = None) -> Source:
-    """Refuse a heartbeat that would have no connection of its own, or no pause, or come when the lease is over."""
-    if not isinstance(heartbeat, bool | timedelta):
-        raise TypeError(f"heartbeat must be a bool or a timedelta, not {type(heartbeat).__name__}")
-    if isinstance(heartbeat, timedelta) and heartbeat <= timedelta(0):
-        raise ValueError("the time between two heartbeats must be above zero")
-    if isinstance(heartbeat, timedelta) and lease is not None and heartbeat >= lease:
-        raise ValueError("the time between two heartbeats must be shorter than the lease")
-    if heartbeat is not False and not source.shared:
-        raise TypeError("a heartbeat needs a second connection: give Idem a pool, an engine or a sessionmaker")
+    """Return a source on which a heartbeat is possible, if one is wanted."""
+    require_possible(heartbeat, lease, shared=source.shared)
     return source
 
 

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 
 from pyidem._adapters import Source
-from pyidem._calls import Call
+from pyidem._calls import Call, interval
 from pyidem._drivers import Flow, run, run_async
 from pyidem._errors import LostReservation, NoSuchReservation
 from pyidem._transactions import undo
@@ -26,6 +26,19 @@ _SHORTEST_LEASE = timedelta(seconds=3)
 """Assumed where the length of the lease cannot be told; beating too often does no harm."""
 
 _log = logging.getLogger("pyidem")
+
+
+def require_possible(heartbeat: bool | timedelta, lease: timedelta | None, *, shared: bool) -> None:
+    """Refuse a heartbeat without a pause, or after the end of the lease given with it, or with no second connection."""
+    interval("lease", lease)
+    if not isinstance(heartbeat, bool | timedelta):
+        raise TypeError(f"heartbeat must be a bool or a timedelta, not {type(heartbeat).__name__}")
+    if isinstance(heartbeat, timedelta) and heartbeat <= timedelta(0):
+        raise ValueError("the time between two heartbeats must be above zero")
+    if isinstance(heartbeat, timedelta) and lease is not None and heartbeat >= lease:
+        raise ValueError("the time between two heartbeats must be shorter than the lease")
+    if heartbeat is not False and not shared:
+        raise TypeError("a heartbeat needs a second connection: give Idem a pool, an engine or a sessionmaker")
 
 
 class Heartbeat(ABC):

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from pyidem._decisions import Decision, OnDecision, tell
 from pyidem._errors import IdempotencyError, InProgress, LostReservation, ScopeMissing
+from pyidem._heartbeat import require_possible
 from pyidem._http import BodyTooLarge
 from pyidem._transactions import is_unavailable
 from pyidem._types import Response
@@ -65,10 +66,10 @@ def protection_of(protect: Protect[C], method: str, request: C) -> Protection | 
     return protect if isinstance(protect, Protection) else protect(request)
 
 
-def require_second_connection(idem: Counterpart, protect: Protect[Any]) -> None:
-    """Refuse a heartbeat that would have no connection of its own, before the first request does."""
-    if isinstance(protect, Protection) and protect.heartbeat is not False and not idem.shared:
-        raise TypeError("a heartbeat needs a second connection: give Idem a pool, an engine or a sessionmaker")
+def require_heartbeat(idem: Counterpart, protect: Protect[Any]) -> None:
+    """Refuse a heartbeat that is not possible, before the first request does."""
+    if isinstance(protect, Protection):
+        require_possible(protect.heartbeat, protect.lease, shared=idem.shared)
 
 
 def scope_missing(idem: Counterpart) -> Response:

@@ -23,7 +23,7 @@ from pyidem._middleware import (
     not_stored,
     protection_of,
     refusal,
-    require_second_connection,
+    require_heartbeat,
     scope_missing,
 )
 from pyidem.aio import AsyncIdem, AsyncLeasedOp
@@ -69,7 +69,7 @@ class IdempotencyMiddleware:
         self._idem = idem
         self._scope_of = scope
         self._protect = protect
-        require_second_connection(idem, protect)
+        require_heartbeat(idem, protect)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""

@@ -20,7 +20,7 @@ from pyidem._middleware import (
     not_stored,
     protection_of,
     refusal,
-    require_second_connection,
+    require_heartbeat,
     scope_missing,
 )
 from pyidem.client import Idem, LeasedOp
@@ -56,7 +56,7 @@ class IdempotencyMiddleware:
         self._idem = idem
         self._scope_of = scope
         self._protect = protect
-        require_second_connection(idem, protect)
+        require_heartbeat(idem, protect)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve a request."""

@@ -52,8 +52,16 @@ def exchange(
     return [] if call is None else _rows(transformer, results[len(before)], call.record)
 
 
+def is_read_whole(cursor: AnyCursor, call: Call[Any]) -> bool:
+    """Tell whether the answer is a record that is here. In an application's pipeline it has to be fetched first.
+
+    Otherwise it is not, since that would load it as the application may have taught psycopg to load the type.
+    """
+    return bool(call.record) and cursor.pgresult is not None
+
+
 def rows_of(cursor: AnyCursor, call: Call[Any], fetched: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the rows of a call that a cursor has made, and fetched."""
+    """Return the rows of a call that a cursor has made."""
     if not call.record:
         return fetched
     assert cursor.pgresult is not None
@@ -132,9 +140,9 @@ def _post(pgconn: PGconn, transformer: Transformer, call: Call[Any]) -> Callable
 
 
 def _rows(transformer: Transformer, result: PGresult, record: tuple[str, ...]) -> list[Mapping[str, Any]]:
-    transformer.set_pgresult(result)
     if record:
         return [_record(transformer, result, record)]
+    transformer.set_pgresult(result)
     names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
     return transformer.load_rows(0, result.ntuples, lambda values: dict(zip(names, values, strict=True)))
 
@@ -143,13 +151,14 @@ def _record(transformer: Transformer, result: PGresult, names: tuple[str, ...]) 
     """Take apart what the server's record_send makes of a record: each field's type, length and binary value.
 
     JSON is left as text, since an application may have taught psycopg to load it as something else. A later version of
-    the database may have more fields.
+    the database may have more fields at the end, and an older one fewer, which count as null.
     """
     record = result.get_value(0, 0)
     assert record is not None  # no function of ours returns null instead of a record
     given, types, values = [], [], []
     at = _COUNT.size
-    for name in names:
+    (count,) = _COUNT.unpack_from(record)
+    for name in names[:count]:
         kind, length = _FIELD.unpack_from(record, at)
         at += _FIELD.size
         if length < 0:

@@ -13,7 +13,7 @@ from psycopg import IsolationLevel
 from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import dict_row
 
-from pyidem._adapters.exchange import AnyConnection, Commands, exchange, read_text, rows_of
+from pyidem._adapters.exchange import AnyConnection, Commands, exchange, is_read_whole, read_text, rows_of
 from pyidem._calls import Call
 from pyidem._errors import WrongMode
 
@@ -99,7 +99,8 @@ class PsycopgUnit:
         cursor = psycopg.Cursor(self.handle, row_factory=dict_row)
         read_text(cursor)
         cursor.execute((call.whole or call.sql).encode(), call.params, prepare=False, binary=True)
-        return call.decode(rows_of(cursor, call, cursor.fetchall()))
+        fetched = () if is_read_whole(cursor, call) else cursor.fetchall()
+        return call.decode(rows_of(cursor, call, fetched))
 
     def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""
@@ -193,7 +194,8 @@ class AsyncPsycopgUnit:
         cursor = psycopg.AsyncCursor(self.handle, row_factory=dict_row)
         read_text(cursor)
         await cursor.execute((call.whole or call.sql).encode(), call.params, prepare=False, binary=True)
-        return call.decode(rows_of(cursor, call, await cursor.fetchall()))
+        fetched = () if is_read_whole(cursor, call) else await cursor.fetchall()
+        return call.decode(rows_of(cursor, call, fetched))
 
     async def commit(self, call: Call[T] | None = None) -> T | None:
         """Make a last call and commit."""

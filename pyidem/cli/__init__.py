@@ -1,7 +1,10 @@
 """The command line: `pyidem` or `python -m pyidem`. One file per command."""
 
+import errno
 import sys
 
+# Standard output that leads to a file, of which the disk is full, say.
+_NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 # What the extra `cli` brings.
 _PACKAGES = {"typer", "click", "rich", "alembic", "sqlalchemy", "psycopg_pool"}
 
@@ -23,4 +26,6 @@ def main() -> None:
             raise
         sys.exit("pyidem: psycopg finds no libpq: install the system's libpq, or pip install 'pyidem[binary]'")
     except OSError as error:
-        sys.exit(f"pyidem: {error}")  # a disk that is full, a file that may not be read
+        if error.errno not in _NOT_WRITTEN:
+            raise
+        sys.exit(f"pyidem: {error}")

@@ -9,6 +9,7 @@ import typer
 from psycopg import errors
 
 from pyidem import __version__, _calls
+from pyidem._readiness import compared
 from pyidem.cli.common import Dsn, Exit, Json, describe
 from pyidem.cli.connection import Connection, call, connected, read
 from pyidem.cli.migrating import migrating
@@ -51,16 +52,17 @@ def doctor(
 
 
 def program(version: Check) -> Check:
-    """Compare what is installed in the database with this program, by the revision: not every version has one."""
+    """Compare what is installed in the database with this program. Not every version has a revision of its own."""
     with migrating() as migrate:
         newest = migrate.head()
     found = re.fullmatch(r"pyidem (\S+), revision (\S+)", version["detail"])
     installed, revision = found.groups() if found else (version["detail"], "")
     here = f"this program is pyidem {__version__}, revision {newest}"
-    check = {"check_name": "program", "ok": revision == newest, "detail": here, "fix": None}
-    if revision == newest:
-        return check
-    if revision < newest:
+    check = {"check_name": "program", "ok": False, "detail": here, "fix": None}
+    verdict = compared(installed, __version__)
+    if revision == newest and verdict == 0:
+        return check | {"ok": True}
+    if revision < newest or verdict < 0:
         return check | {"detail": f"an upgrade of the database is missing: {here}", "fix": "pyidem upgrade"}
     return check | {"detail": f"the database is newer: {here}", "fix": f"pip install 'pyidem=={installed}'"}
 

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
 MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 SETTINGS = {
-    # a quarter of the memory, as PostgreSQL's documentation has it for a server of its own
+    # a quarter of the memory, which PostgreSQL's documentation calls a reasonable value to start with
     "shared_buffers": f"{MEMORY // 4 >> 20}MB", "max_wal_size": "4GB", "checkpoint_timeout": "1h",
     "max_connections": "600", "wal_level": "minimal", "max_wal_senders": "0",
 }  # fmt: skip

@@ -22,8 +22,9 @@ def test_there_is_time_between_two_heartbeats(client: Client, scope: str, heartb
         client.idem.leased(scope, "k", heartbeat=heartbeat)
 
 
-def test_a_heartbeat_comes_before_the_lease_is_over(open_client: OpenClient, scope: str) -> None:
-    client = open_client("sync-pool")
+@pytest.mark.parametrize("flavour", ["sync-pool", "async-pool"])
+def test_a_heartbeat_comes_before_the_lease_is_over(open_client: OpenClient, scope: str, flavour: str) -> None:
+    client = open_client(flavour)
     lease = timedelta(seconds=30)
     for heartbeat in (lease, lease * 2):
         with pytest.raises(ValueError, match="shorter than the lease"):
@@ -39,6 +40,8 @@ def test_a_length_of_time_is_a_timedelta(client: Client, scope: str, length: Any
     for argument in ("lease", "wait"):
         with pytest.raises(TypeError, match=f"{argument} must be a timedelta"):
             client.idem.leased(scope, "k", **{argument: length})
+    with pytest.raises(TypeError, match="lease must be a timedelta"):
+        client.idem.claim(scope, "k", lease=length, heartbeat=timedelta(seconds=5))
 
 
 @pytest.mark.parametrize("fingerprint", ["3a7bd3e2", 5])

@@ -7,12 +7,14 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg.types.composite import CompositeInfo, register_composite
 from psycopg.types.json import set_json_loads
 
 from pyidem import HttpCall, Idem, _calls
 from pyidem._adapters.exchange import exchange
 from pyidem._calls import Call
 
+HOT = {"reserve", "complete", "http_reserve", "http_complete", "run", "once"}
 REQUEST = HttpCall('"k"', "POST", "/orders", b"{}", "application/json")
 TOKEN = UUID(int=1)
 CALLS: list[Call[Any]] = [
@@ -62,6 +64,8 @@ def test_arguments_by_position_are_in_the_order_of_the_function(
     by_position = [name for name in call.params if f"{name} => " not in call.sql]
     assert by_position == found[0][: len(by_position)]
     assert set(call.params) <= set(found[0])
+    if call.name in HOT:
+        assert by_position == found[0]
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if call.record], ids=lambda call: str(call.name))
@@ -76,6 +80,13 @@ def test_a_record_is_read_as_the_database_defines_it(connection: psycopg.Connect
     assert list(call.record) == found[0]
 
 
+def test_fields_that_an_older_version_does_not_have_count_as_null(connection: psycopg.Connection[Any]) -> None:
+    older = "select row('replay'::text, 7)"
+    assert answer(connection, older, ("outcome", "attempt", "added")) == {
+        "outcome": "replay", "attempt": 7, "added": None,
+    }  # fmt: skip
+
+
 def test_fields_that_a_later_version_adds_to_a_record_are_left_alone(connection: psycopg.Connection[Any]) -> None:
     later = """select row('replay'::text, null::int, 7, '\\x00ff'::bytea, '"x"'::jsonb, 'more'::text, null::uuid)"""
     assert answer(connection, later, ("outcome", "attempt", "status", "body", "state")) == {
@@ -83,8 +94,14 @@ def test_fields_that_a_later_version_adds_to_a_record_are_left_alone(connection:
     }  # fmt: skip
 
 
-def test_a_driver_that_was_taught_another_json_changes_nothing(connection: psycopg.Connection[Any], scope: str) -> None:
-    set_json_loads(lambda _: pytest.fail("the application's loader was asked"), connection)
+def test_what_psycopg_was_taught_to_load_changes_nothing(connection: psycopg.Connection[Any], scope: str) -> None:
+    def unasked(*_: object) -> None:
+        pytest.fail("the application's loader was asked")
+
+    set_json_loads(unasked, connection)
+    reservation = CompositeInfo.fetch(connection, "idem.reservation")
+    assert reservation is not None
+    register_composite(reservation, connection, unasked)
     idem = Idem(connection)
     state, headers = {"amount": 1, "note": "é\n"}, [("X-Note", "ü")]
     reserved = idem.reserve(scope, "k", mode="leased", state=state)
@@ -93,3 +110,16 @@ def test_a_driver_that_was_taught_another_json_changes_nothing(connection: psyco
     assert idem.complete(scope, "k", reserved.token, status=201, headers=headers, body="é")
     with idem.atomic(scope, "k") as op:
         assert (op.response.status, op.response.headers, op.response.body) == (201, tuple(headers), "é".encode())
+    with connection.transaction():
+        assert idem.reserve(scope, "k", on=connection).response == op.response
+
+
+def test_a_record_is_read_inside_the_applications_pipeline(connection: psycopg.Connection[Any], scope: str) -> None:
+    idem = Idem(connection)
+    with connection.transaction(), connection.pipeline():
+        connection.execute("select 1")
+        reserved = idem.reserve(scope, "k", on=connection)
+        assert reserved.started
+        assert reserved.token is not None
+        assert idem.complete(scope, "k", reserved.token, status=201, on=connection)
+        assert idem.lookup(scope, "k", on=connection).status == 201

@@ -154,11 +154,21 @@ def version_of(database: Database) -> str:
     return str(row[0])
 
 
-@pytest.mark.parametrize("version", ["0.0.1", __version__, "9.9.9"])
-def test_a_program_of_another_version_with_the_same_revision_is_no_fault(version: str) -> None:
-    found = program({"check_name": "version", "detail": f"pyidem {version}, revision {migrate.head()}"})
+@pytest.mark.parametrize(
+    ("version", "fix"),
+    [
+        (__version__, None),
+        ("{}.0", None),
+        ("{}.99", None),
+        ("0.0.9", "pyidem upgrade"),
+        ("9.0.0", "pip install 'pyidem==9.0.0'"),
+    ],
+)
+def test_with_the_same_revision_versions_count_as_they_do_for_a_client(version: str, fix: str | None) -> None:
+    installed = version.format(__version__.rpartition(".dev")[0].rpartition(".")[0] or __version__.rpartition(".")[0])
+    found = program({"check_name": "version", "detail": f"pyidem {installed}, revision {migrate.head()}"})
 
-    assert (found["ok"], found["fix"]) == (True, None)
+    assert (found["ok"], found["fix"]) == (fix is None, fix)
 
 
 def test_a_database_of_another_version(well: Database) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -212,6 +213,13 @@ async def test_a_heartbeat_without_a_connection_for_it_is_refused_at_once(web_db
     async with await psycopg.AsyncConnection.connect(web_db.dsn) as connection:
         with pytest.raises(TypeError, match="second connection"):
             IdempotencyMiddleware(App(web_db.dsn, ""), AsyncIdem(connection), scope=lambda _: "s")
+
+
+async def test_a_heartbeat_after_the_lease_is_refused_at_once(web_db: Database) -> None:
+    late = Protection(lease=timedelta(seconds=30), heartbeat=timedelta(seconds=30))
+    async with AsyncConnectionPool(web_db.dsn, min_size=1, max_size=1, open=False) as pool:
+        with pytest.raises(ValueError, match="shorter than the lease"):
+            IdempotencyMiddleware(App(web_db.dsn, ""), AsyncIdem(pool), scope=lambda _: "s", protect=late)
 
 
 @pytest.mark.parametrize("opens", [True, False])

@@ -1,6 +1,7 @@
 """The WSGI middleware by itself, called as a server would: hang-ups, and a database that is gone."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
@@ -159,3 +160,9 @@ def test_a_request_that_ends_before_its_announced_length_is_not_taken_for_anothe
 def test_a_single_connection_has_none_to_spare_for_a_heartbeat(web_db: Database) -> None:
     with psycopg.connect(web_db.dsn) as connection, pytest.raises(TypeError, match="second connection"):
         IdempotencyMiddleware(answering([]), Idem(connection), scope=lambda _: "s")
+
+
+def test_a_heartbeat_after_the_lease_is_refused_at_once(pool: ConnectionPool) -> None:
+    late = Protection(lease=timedelta(seconds=30), heartbeat=timedelta(seconds=30))
+    with pytest.raises(ValueError, match="shorter than the lease"):
+        IdempotencyMiddleware(answering([]), Idem(pool), scope=lambda _: "s", protect=late)
