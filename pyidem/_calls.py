@@ -53,8 +53,12 @@ class Call(Generic[T]):
     record: tuple[str, ...] = ()
 
     def numbered(self, *, whole: bool = False) -> tuple[str, tuple[Any, ...]]:
-        """Return the text with `$1` and so on for placeholders, and the parameters in that order."""
-        return _numbered(self.whole if whole else self.sql, tuple(self.params)), tuple(self.params.values())
+        """Return the text with `$1` and so on for placeholders, and the parameters in that order.
+
+        `whole` asks for the text that returns a record as one value, where the answer is one.
+        """
+        sql = self.whole if whole and self.record else self.sql
+        return _numbered(sql, tuple(self.params)), tuple(self.params.values())
 
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
@@ -422,12 +426,7 @@ def _http_complete(
     response: Response,
     decode: Callable[[Sequence[Row]], str],
 ) -> Call[str]:
-    owned = {
-        "scope": ("text", _sendable("scope", scope)),
-        "key": ("text", _sendable("key", key)),
-        "token": ("uuid", token),
-    }
-    return _call("http_complete", decode, {**owned, **_answer(response)})
+    return _call("http_complete", decode, {**_owned(scope, key, token), **_answer(response)})
 
 
 def _answer(response: Response) -> dict[str, tuple[str, Any]]:
@@ -449,12 +448,12 @@ def _kept(rows: Sequence[Row]) -> str:
     return verdict
 
 
-def _named(scope: str, key: str) -> dict[str, tuple[str, Any]]:
+def _named(scope: str, key: str | None) -> dict[str, tuple[str, Any]]:
     """Return the two arguments that every call on a key has; null is sent too, and refused by the database."""
     return {"scope": ("text", _sendable("scope", scope)), "key": ("text", _sendable("key", key))}
 
 
-def _owned(scope: str, key: str, token: UUID) -> dict[str, tuple[str, Any]]:
+def _owned(scope: str, key: str | None, token: UUID | None) -> dict[str, tuple[str, Any]]:
     return {**_named(scope, key), "token": ("uuid", token)}
 
 

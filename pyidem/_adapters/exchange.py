@@ -53,9 +53,9 @@ def exchange(
 
 
 def is_read_whole(cursor: AnyCursor, call: Call[Any]) -> bool:
-    """Tell whether the answer is a record that is here. In an application's pipeline it has to be fetched first.
+    """Tell whether the answer is a record, and here; in an application's pipeline it comes when it is fetched.
 
-    Otherwise it is not, since that would load it as the application may have taught psycopg to load the type.
+    Elsewhere it is not fetched: psycopg would load it the way the application may have taught it to load the type.
     """
     return bool(call.record) and cursor.pgresult is not None
 
@@ -133,7 +133,7 @@ def _one_by_one(pgconn: PGconn, posts: list[Callable[[], None]]) -> PQGen[list[P
 
 
 def _post(pgconn: PGconn, transformer: Transformer, call: Call[Any]) -> Callable[[], None]:
-    statement, parameters = call.numbered(whole=bool(call.record))
+    statement, parameters = call.numbered(whole=True)
     values = transformer.dump_sequence(parameters, [PyFormat.AUTO] * len(parameters))
     types, formats = transformer.types, transformer.formats
     return partial(pgconn.send_query_params, statement.encode(), values, types, formats, Format.BINARY)
