@@ -56,18 +56,10 @@ def run_command(database: Database, error: NotReady) -> None:
             owner.execute(error.command.encode())
 
 
-def version_of(database: Database) -> str:
-    """The version of the database, which a client of a later patch may have met."""
-    with psycopg.connect(database.dsn) as admin:
-        row = admin.execute("select idem.version()").fetchone()
-    assert row is not None
-    return str(row[0])
-
-
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_the_right_version_is_returned(flavour: str, client_db: Database) -> None:
     with ExitStack() as cleanup:
-        assert Client(flavour, client_db.dsn, cleanup).check() == version_of(client_db)
+        assert Client(flavour, client_db.dsn, cleanup).check() == client_db.version()
 
 
 @each_driver
@@ -77,7 +69,7 @@ def test_where_pyidem_is_not_installed_the_command_installs_it(open_as: Open, em
         client.check()
 
     run_command(empty_db, refused.value)
-    assert client.check() == version_of(empty_db)
+    assert client.check() == empty_db.version()
 
 
 def test_a_schema_of_somebody_else_is_no_installation(open_as: Open, empty_db: Database) -> None:
@@ -110,7 +102,7 @@ def test_a_role_without_the_right_is_told_the_grant_that_gives_it(change: str, o
         client.check()
 
     run_command(db, refused.value)
-    assert client.check() == version_of(db)
+    assert client.check() == db.version()
 
 
 def test_a_revoked_call_is_noticed(open_as: Open, db: Database) -> None:
@@ -123,7 +115,7 @@ def test_a_revoked_call_is_noticed(open_as: Open, db: Database) -> None:
 def test_a_resolver_needs_no_right_to_reserve(open_as: Open, db: Database) -> None:
     role = db.create_role("resolver")
     execute(db, f"select idem.grant_resolver('{role}')")
-    assert open_as(db.dsn_of(role)).check() == version_of(db)
+    assert open_as(db.dsn_of(role)).check() == db.version()
 
 
 def test_a_database_that_cannot_be_reached_is_no_matter_of_its_version(db: Database) -> None:

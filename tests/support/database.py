@@ -74,6 +74,11 @@ class Database:
         """Let this database honour idem.clock_offset and idem.single_transaction."""
         self._admin.execute("select idem.enable_testing()")
 
+    def version(self) -> str:
+        """Return what is installed here, which the program may be a patch ahead of."""
+        [(found,)] = self._admin.execute("select idem.version()").fetchall()
+        return str(found)
+
     def psql(self, script: Path, *, user: str | None = None) -> str:
         """Run a file with psql, stopping at the first error, and return what it printed."""
         return run_psql(self.cluster, self.dsn_of(user or self.cluster.user), script)
